@@ -25,7 +25,7 @@ end
 ---@param project { lua: string, json: string, python: string }
 local function exceptions(project)
   return {
-    buffer_read = { symbol = false },
+    file_read = { symbol = false },
     analyze_python = { path = project.python },
     file_json = { path = project.json, query = 'items.100' },
     treesitter_query = { query = '(function_declaration) @each' },

@@ -165,7 +165,7 @@ local CASES = {
     end,
   },
   {
-    'buffer_edit: 200 edits of a text of 4 MB',
+    'file_edit: 200 edits of a text of 4 MB',
     function()
       local path = write(
         'large.txt',
@@ -178,7 +178,7 @@ local CASES = {
       for i = 1, 200 do
         edits[i] = { search = ('line %d x'):format(i * 200), replace = ('LINE %d x'):format(i * 200) }
       end
-      return tool('buffer_edit', { path = path, edits = edits })
+      return tool('file_edit', { path = path, edits = edits })
     end,
   },
   {

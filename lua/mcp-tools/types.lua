@@ -47,6 +47,7 @@
 ---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
 ---  get the result itself as well
 ---@field search_hint string? other words for what the tool does, for tool search: "usages, where used"
+---@field prepare? fun(args: table): table?, mcp-tools.Error? bundled tools: converts arguments before they are checked
 ---@field aliases? table<string, table|fun(args: table): table> bundled tools: older name → arguments that it adds, or a
 ---  function that maps its arguments
 ---@field explicit boolean? bundled tools: on only if `tools` contains its own name; its group and "all" do not apply

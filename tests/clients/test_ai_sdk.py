@@ -52,7 +52,7 @@ async def test_ai_sdk(asking: Bridge, tmp_path: Path, transport: str, era: str, 
         assert await client.line() == {"server": "mcp-tools.nvim", "protocol": protocol, "instructions": True}
 
         tools = await client.line()
-        assert {"nvim_test_echo", "nvim_buffer_read", "nvim_hold"} <= set(tools["names"])
+        assert {"nvim_test_echo", "nvim_file_read", "nvim_hold"} <= set(tools["names"])
         assert tools["names"] == sorted(tools["names"])
         assert tools["described"]
         assert tools["schema"]["properties"]["text"]["type"] == "string"

@@ -30,7 +30,7 @@ async def test_lists_strictly(bridge: Bridge, tmp_path: Path) -> None:
     """No schema of a bundled tool has anything that it would call a portability problem."""
     done = await inspect(bridge, tmp_path, "--method", "tools/list", "--strict")
     assert done.code == OK, done.err
-    assert "nvim_buffer_read" in [tool["name"] for tool in done.json()["result"]["tools"]]
+    assert "nvim_file_read" in [tool["name"] for tool in done.json()["result"]["tools"]]
     # These two of tests/e2e/tools.lua take anything, on purpose.
     assert set(re.findall(r'^Warning: tool "(.+)"', done.err, re.MULTILINE)) == {"nvim_echo", "nvim_later"}
 

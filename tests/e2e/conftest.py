@@ -62,7 +62,7 @@ def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Aw
 async def module_bridge(nvim_version: str) -> AsyncIterator[Bridge]:
     """One Neovim and its bridge for all tests of a module."""
     async with bridge_of(
-        Path(nvims.read()["found"][nvim_version]), setup="{ tools = { 'test', 'buffer' } }"
+        Path(nvims.read()["found"][nvim_version]), setup="{ tools = { 'test', 'buffer', 'file' } }"
     ) as bridge:
         yield bridge
 
@@ -77,7 +77,7 @@ async def tools_bridge(module_bridge: Bridge) -> Bridge:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def common_bridge(nvim_version: str, keep: Keep) -> Bridge:
     """One Neovim and its bridge for all modules that ask for it."""
-    return await keep(nvim_version, setup="{ tools = { 'test', 'buffer' } }")
+    return await keep(nvim_version, setup="{ tools = { 'test', 'buffer', 'file' } }")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

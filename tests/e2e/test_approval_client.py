@@ -131,14 +131,14 @@ async def test_a_file_is_read_first(asking: Bridge, transport: Transport) -> Non
     """A file that nobody has open is read for the question; the client is asked once that is done."""
     name = f"{uuid.uuid4().hex}.txt"
     path = await asking.nvim.lua(f"""
-      mcp_tools.enable('buffer')
+      mcp_tools.enable('file')
       local path = probe.gateway():project() .. '/{name}'
       vim.fn.writefile({{ 'old' }}, path)
       return path
     """)
     arguments = {"path": path, "edits": [{"search": "old", "replace": "new"}]}
     async with connect(asking, transport, elicitation_callback=Person(says("once"))) as client:
-        assert "applied" in text_of(await client.call_tool("nvim_buffer_edit", arguments))
+        assert ", saved" in text_of(await client.call_tool("nvim_file_edit", arguments))
     assert await asking.nvim.lua(f"return vim.fn.readfile('{path}')") == ["new"]
 
 

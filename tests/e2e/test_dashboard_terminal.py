@@ -29,7 +29,7 @@ vim.uv.new_timer = function()
   return Timers[#Timers]
 end
 _G.mcp_tools = require('mcp-tools')
-mcp_tools.setup({{ tools = {{ 'buffer' }}, resources = false, prompts = false,
+mcp_tools.setup({{ tools = {{ 'buffer', 'file' }}, resources = false, prompts = false,
   bridge = {{ python = [[{sys.executable}]], autostart = false }}, OPTIONS }})
 local function tool(name, execute, fields)
   mcp_tools.register(vim.tbl_extend('force', {{
@@ -282,7 +282,7 @@ async def test_what_waits(screen: Terminal) -> None:
     edit = "{ bufnr = 1, edits = { { search = 'old', replace = 'new' } } }"
     await screen.nvim.lua(
         "mcp_tools.setup({ review = { when = 'never' } })"
-        f" mcp_tools.call('buffer_edit', {edit}, {{ client = 'test' }}, function() end)"
+        f" mcp_tools.call('file_edit', {edit}, {{ client = 'test' }}, function() end)"
     )
     await screen.shows("Waiting for you", "1 question for approval")
     await screen.enter("gg/question for", "Enter")
@@ -291,7 +291,7 @@ async def test_what_waits(screen: Terminal) -> None:
     await screen.type("y")
     await screen.hides("Allow this call?")
     await screen.command("McpTools")
-    await screen.shows("Changes by agents", "1 edit in 1 file  buffer_edit  a.txt")
+    await screen.shows("Changes by agents", "1 edit in 1 file  file_edit  a.txt")
     await screen.enter("gg/1 edit", "Enter")
     await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://changes'")
 

@@ -52,7 +52,7 @@ end
 return vim.json.encode(list)
 """
 MEANT: list[tuple[str, dict[str, Any]]] = [
-    ("buffer_edit", {"path": "1.lua", "edits": [{"search": "local sample", "replace": "local other"}]}),
+    ("file_edit", {"path": "1.lua", "edits": [{"search": "local sample", "replace": "local other"}]}),
     ("file_write", {"path": "folder/made.lua", "text": "return 1\n"}),
     ("symbol_replace", {"path": "2.lua", "symbol": "sample", "body": "local function sample() end"}),
     ("symbol_insert", {"path": "3.lua", "symbol": "sample", "where": "before", "text": "local a = 1"}),

@@ -71,16 +71,16 @@ async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
 async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) -> None:
     """Who is connected hears that a group was switched, lists without it, and then with it again."""
     async with listening(switched, transport) as (client, news):
-        assert {"buffer_list", "buffer_read"} <= await tool_names(client)
+        assert {"buffer_list", "buffer_close"} <= await tool_names(client)
         await received(news, "tools", switched, "mcp_tools.disable('buffer')")
-        assert not {"buffer_list", "buffer_read"} & await tool_names(client)
+        assert not {"buffer_list", "buffer_close"} & await tool_names(client)
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nvim_buffer_list", {})
         assert caught.value.error.code == -32602
-        await received(news, "tools", switched, "mcp_tools.enable('buffer_read')")
-        assert {"buffer_list", "buffer_read"} & await tool_names(client) == {"buffer_read"}
+        await received(news, "tools", switched, "mcp_tools.enable('buffer_close')")
+        assert {"buffer_list", "buffer_close"} & await tool_names(client) == {"buffer_close"}
         await received(news, "tools", switched, "vim.cmd('McpTools tools enable buffer')")
-        assert {"buffer_list", "buffer_read"} <= await tool_names(client)
+        assert {"buffer_list", "buffer_close"} <= await tool_names(client)
 
 
 async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) -> None:

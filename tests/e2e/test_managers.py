@@ -90,8 +90,8 @@ async def works(nvim: Nvim, place: Path) -> None:
     bridge = support.Bridge(nvim, endpoint["port"], endpoint["token"])
     async with connect(bridge, "sessions") as client:
         listed = await client.list_tools()
-        assert {"nvim_buffer_list", "nvim_buffer_read"} <= {tool.name for tool in listed.tools}
-        assert text_of(await client.call_tool("nvim_buffer_list", {}))
+        assert {"nvim_editor_state", "nvim_file_read"} <= {tool.name for tool in listed.tools}
+        assert text_of(await client.call_tool("nvim_editor_state", {}))
     assert Path(await nvim.lua(LOADED)).is_relative_to(place)
     assert await nvim.lua("return vim.fn.exists(':McpTools')") == 2
 

@@ -26,7 +26,7 @@ vim.opt.swapfile = false
 vim.opt.ruler = false
 vim.opt.background = 'dark'
 _G.mcp_tools = require('mcp-tools')
-mcp_tools.setup({ tools = { 'buffer' }, bridge = { autostart = false } })
+mcp_tools.setup({ tools = { 'buffer', 'file' }, bridge = { autostart = false } })
 probe.core.get() -- as the first call does
 _G.ended = {}
 -- What an agent asks for; the texts that it proposes are made of those of the files.

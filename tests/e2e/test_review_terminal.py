@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -81,7 +80,7 @@ async def lines(screen: Terminal) -> list[str]:
 
 def edit(client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
     """A call that wants to change the file."""
-    return asyncio.create_task(client.call_tool("nvim_buffer_edit", {"path": str(path), "edits": edits}))
+    return asyncio.create_task(client.call_tool("nvim_file_edit", {"path": str(path), "edits": edits}))
 
 
 async def question_is_settled(screen: Terminal) -> None:
@@ -103,7 +102,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
     """`r` in a question leads to the hunks; the agent hears what was not accepted, and why."""
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
-        await screen.shows("Allow this call?", "buffer_edit")
+        await screen.shows("Allow this call?", "file_edit")
         await ask_for_review(screen)
         await screen.shows(
             "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"
@@ -116,7 +115,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         await screen.enter("fourth is needed")
         await screen.shows("1 of 3 hunks left", "rejected: fourth is needed")
         await screen.type("y")
-        answer = json.loads(text_of(await ended(call)))
+        answer = text_of(await ended(call))
         assert await lines(screen) == [
             "first",
             "a new second",
@@ -126,10 +125,8 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
             "fifth",
             "the last",
         ]
-        assert answer["rejected"] == [
-            {"path": "text.txt", "hunk": 2, "line": 4, "reason": "fourth is needed"}
-        ]
-        assert [hunk["line"] for hunk in answer["applied"]] == [2, 7]
+        assert "text.txt: lines 2, 7 −2 +3, unsaved" in answer
+        assert "rejected by the user: text.txt:4: fourth is needed" in answer
         await screen.hides("hunks left")
         await screen.type("u")
         await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 6")
@@ -142,7 +139,7 @@ async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
     """`:McpTools review` opens the review of the open question; the approve key accepts it."""
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
-        await screen.shows("Allow this call?", "buffer_edit")
+        await screen.shows("Allow this call?", "file_edit")
         await question_is_settled(screen)
         await screen.command("McpTools review")
         await screen.shows("3 of 3 hunks left", "a new second")
@@ -154,7 +151,7 @@ async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
             assert await lines(screen) == TEXT.splitlines(), "the key that closes the help does nothing else"
             await screen.command("McpTools approve")
             await screen.hides("hunks left")
-            assert "rejected" not in json.loads(text_of(await ended(call)))
+            assert "rejected" not in text_of(await ended(call))
             assert (await lines(screen))[1:3] == ["a new second", "and one more"]
         else:
             await screen.command("undo")
@@ -176,7 +173,7 @@ async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Br
         await screen.nvim.wait_for("return vim.api.nvim_get_current_line() == 'mine yna'")
         assert await screen.nvim.lua("return mcp_tools.statusline()") == "2 reviews"
         await screen.press("F5")
-        assert json.loads(text_of(await ended(first)))["path"] == "text.txt"
+        assert text_of(await ended(first)).startswith("text.txt")
         await screen.shows("the last")
         await screen.nvim.wait_for(
             "local now = vim.uv.hrtime() Shown = Shown or now return now - Shown > 400e6"
@@ -220,7 +217,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
         await screen.type("y")
         await screen.shows("2 of 3 hunks left")
         await screen.type("A")
-        answer = json.loads(text_of(await ended(call)))
+        answer = text_of(await ended(call))
         assert "rejected" not in answer
         assert await lines(screen) == ["first", "a new second", "and one more", "third", "fifth", "the last"]
 
@@ -266,7 +263,7 @@ async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Pat
     async with connect(bridge, "sessions") as stays:
         async with Raw(bridge) as goes:
             arguments = {"path": str(path), "edits": EDITS[:1]}
-            gone = asyncio.create_task(goes.stateless("buffer_edit", arguments))
+            gone = asyncio.create_task(goes.stateless("file_edit", arguments))
             await screen.shows("a new second", "1 of 1 hunk left")
             waits = edit(stays, path, EDITS[2:])
             await screen.shows("review 1 of 2")
@@ -278,5 +275,5 @@ async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Pat
         await screen.command("McpTools review")
         await screen.shows("y accept")
         await screen.type("y")
-        assert "rejected" not in json.loads(text_of(await ended(waits)))
+        assert "rejected" not in text_of(await ended(waits))
     assert await lines(screen) == [*TEXT.splitlines()[:5], "the last"]

@@ -39,10 +39,10 @@ async def scoped(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
 
 async def test_a_url_narrows(scoped: Bridge, transport: Transport) -> None:
     """The client sees what its URL names; what it does not see is not there."""
-    async with connect(scoped, transport, "?tools=buffer,test_echo&readonly") as client:
+    async with connect(scoped, transport, "?tools=file,test_echo&readonly") as client:
         names = await tool_names(client)
-        assert {"buffer_list", "buffer_read", "test_echo"} <= names
-        assert not {name for name in names if not name.startswith(("buffer_", "test_echo"))}
+        assert {"file_read", "file_list", "test_echo"} <= names
+        assert not {name for name in names if not name.startswith(("file_", "test_echo"))}
         assert text_of(await client.call_tool("nvim_test_echo", {"text": "x"})) == "x"
         for name in ("nvim_test_progress", "nvim_nowhere"):
             with pytest.raises(MCPError) as caught:

@@ -16,7 +16,7 @@ from tests.support.raw import Raw, text_of
 @pytest.mark.slow
 async def test_a_scope_survives_the_bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
     """A session goes on with another process, and sees no more than before."""
-    bridge = await start_bridge(setup="{ tools = { 'test', 'buffer' } }")
+    bridge = await start_bridge(setup="{ tools = { 'test', 'buffer', 'file' } }")
     async with Raw(bridge) as client:
         await client.initialize(query="?tools=test_echo")
         before = await bridge.pid()

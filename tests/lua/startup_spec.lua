@@ -74,7 +74,7 @@ describe('the start of an editor', function()
     tools.unregister('buffer_list')
     local entries = require('mcp-tools.core').get().registry.entries
     t.eq({}, { entries.resources['nvim://cursor'], entries.prompts.write_tests, entries.tools.buffer_list })
-    t.ok(entries.resources['nvim://buffers'] and entries.prompts.review_changes and entries.tools.buffer_read)
+    t.ok(entries.resources['nvim://buffers'] and entries.prompts.review_changes and entries.tools.file_read)
   end)
 
   it('loads little for setup()', function()

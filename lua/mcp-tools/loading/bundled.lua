@@ -14,11 +14,36 @@ local M = {}
 ---@type table<'recommended'|'explicit', table<string, true>>
 M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({
-  recommended = 'ask_user buffer_edit buffer_list buffer_read code_actions code_format debug_breakpoints'
-    .. ' debug_inspect debug_run debug_step diagnostics_list'
-    .. ' editor_open editor_servers editor_state file_list file_search'
-    .. ' symbol_callers symbol_find symbol_implementations symbol_info symbol_overview symbol_references'
-    .. ' symbol_rename test_run',
+  recommended = [[
+    ask_user
+    code_actions
+    code_format
+    debug_breakpoints
+    debug_inspect
+    debug_run
+    debug_step
+    diagnostics_list
+    editor_open
+    editor_servers
+    editor_state
+    file_edit
+    file_list
+    file_read
+    file_save
+    file_search
+    file_write
+    symbol_callers
+    symbol_delete
+    symbol_find
+    symbol_implementations
+    symbol_info
+    symbol_insert
+    symbol_overview
+    symbol_references
+    symbol_rename
+    symbol_replace
+    test_run
+  ]],
   explicit = 'editor_command editor_eval_lua plugin_call',
 }) do
   for name in names:gmatch('%S+') do

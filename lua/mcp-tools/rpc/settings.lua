@@ -24,7 +24,7 @@ local ADVICE = {
   { 'symbol_references symbol_implementations symbol_callers', 'instead of grep for uses, overrides and callers' },
   { 'symbol_rename file_move code_actions', 'for refactorings' },
   { 'symbol_replace symbol_insert', 'for whole definitions' },
-  { 'buffer_read buffer_edit', 'for files that the user has open' },
+  { 'file_read file_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
   { 'test_run', 'for tests' },
   { 'debug_run', 'to see values' },

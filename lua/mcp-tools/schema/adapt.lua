@@ -11,7 +11,7 @@ local M = {}
 local NAMES = {}
 for theirs, ours in pairs({
   ['file filename file_path filepath relative_path absolute_path target_file uri'] = 'path paths',
-  ['files file_paths'] = 'paths globs',
+  ['files file_paths path'] = 'paths globs',
   ['dir directory folder workdir working_directory'] = 'cwd path',
   ['name name_path symbol_name identifier'] = 'symbol query',
   ['pattern regexp'] = 'query globs symbol',
@@ -40,6 +40,7 @@ for theirs, ours in pairs({
   ['question'] = 'questions',
   ['options'] = 'choices',
   ['multiSelect'] = 'multiselect',
+  ['where'] = 'position',
 }) do
   for name in theirs:gmatch('%S+') do
     NAMES[name] = vim.split(ours, ' ')

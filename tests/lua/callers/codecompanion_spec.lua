@@ -113,7 +113,7 @@ describe('the extension for CodeCompanion', function()
 
   it('is where CodeCompanion looks for it, and loads what is bundled without holding up the editor', function()
     config.setup({ tools = 'recommended' })
-    require('codecompanion._extensions.mcp_tools').setup({ tools = 'buffer' })
+    require('codecompanion._extensions.mcp_tools').setup({ tools = 'file' })
     t.eq({}, there.groups)
     local bundled = require('mcp-tools.loading.bundled')
     local load, at_once = bundled.load, false
@@ -122,7 +122,7 @@ describe('the extension for CodeCompanion', function()
       return load(registry, kind, ns)
     end
     t.wait(function()
-      return there.nvim_buffer_list
+      return there.nvim_file_read
     end)
     bundled.load = load
     t.eq(false, at_once)

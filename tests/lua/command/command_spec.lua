@@ -393,13 +393,13 @@ describe(':McpTools changes', function()
     path = project.write('a.txt', 'a\nb\nc\n')
     vim.cmd('silent edit ' .. path)
     local args = { path = path, edits = { { search = 'c', replace = 'C\nD' } } }
-    t.eq(nil, project.run('tool', 'buffer_edit', args).error)
+    t.eq(nil, project.run('tool', 'file_edit', args).error)
   end)
   after_each(project.close)
 
   it('lists who changed what, newest first, and jumps there, also when lines came before it', function()
     run('')
-    t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, buffer_edit$', lines()[1])
+    t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, file_edit$', lines()[1])
     local told = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
     t.matches('changes by agents.*<CR> go  d difference  u revert  q close  %? keys', told)
     vim.cmd.close()
@@ -411,7 +411,7 @@ describe(':McpTools changes', function()
 
   it('shows one as a diff, with what else could not be seen', function()
     local args = { path = path, edits = { { search = 'a', replace = 'x\226\128\174y\tz' } } }
-    t.eq(nil, project.run('tool', 'buffer_edit', args).error)
+    t.eq(nil, project.run('tool', 'file_edit', args).error)
     run('diff ' .. changes.list()[1].id)
     t.eq('diff', vim.bo.filetype)
     t.ok(vim.list_contains(lines(), '-a') and vim.list_contains(lines(), '+x<U+202E>y    z'))

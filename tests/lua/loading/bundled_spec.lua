@@ -201,7 +201,7 @@ describe('names in the options', function()
   it('that nothing has are known, with the nearest', function()
     config.setup({
       approval = {
-        tools = { deploy = 'deny', deplyo = 'deny', nvim_deploy = 'deny', buffer_read = 'ask', something = 'ask' },
+        tools = { deploy = 'deny', deplyo = 'deny', nvim_deploy = 'deny', file_read = 'ask', something = 'ask' },
         groups = { buffer = 'allow', bufer = 'deny' },
       },
     })

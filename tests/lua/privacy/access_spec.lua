@@ -11,7 +11,7 @@ local SECRET = 'hidden-text'
 
 before_each(function()
   project.open()
-  config.setup({ tools = { 'buffer', 'analyze_python' } })
+  config.setup({ tools = { 'buffer', 'file', 'analyze_python' } })
   core.get()
 end)
 after_each(project.close)
@@ -65,7 +65,7 @@ local function ways(bufnr)
     add(project.run('prompt', prompt))
     add(project.run('prompt', prompt, { path = name }))
   end
-  for _, tool in ipairs({ 'buffer_read', 'analyze_python' }) do
+  for _, tool in ipairs({ 'file_read', 'analyze_python' }) do
     local made, asked = call(tool, { bufnr = bufnr })
     t.ok(asked or made.outcome.error, tool .. ' reads ' .. name)
     add(made.outcome or {})
@@ -112,7 +112,7 @@ describe('a buffer that is not a regular file', function()
 
   it('is asked for each time, and denied where its name is sensitive', function()
     local function verdict(name, buftype)
-      local made, asked = call('buffer_read', { bufnr = shown(name, buftype) })
+      local made, asked = call('file_read', { bufnr = shown(name, buftype) })
       return asked and asked.reason or made.outcome.error.message, asked and asked.choices
     end
     local reason, choices = verdict('fugitive://' .. project.root .. '/.git//0/a.lua', 'nowrite')
@@ -131,14 +131,14 @@ describe('a buffer that is not a regular file', function()
     end
     local list = call('buffer_list', {}).outcome.value.buffers
     t.eq('scp://[secret]@host/a.lua', list[#list].path)
-    local _, asked = call('buffer_read', { bufnr = vim.api.nvim_get_current_buf() })
+    local _, asked = call('file_read', { bufnr = vim.api.nvim_get_current_buf() })
     t.eq('scp://[secret]@host/a.lua is not a regular file', asked.reason)
   end)
 
   it('is not taken for the file of its name', function()
     project.write('a.lua', 'on disk\n')
     shown(project.root .. '/a.lua', 'acwrite')
-    local made = call('buffer_read', { path = project.root .. '/a.lua' })
+    local made = call('file_read', { path = project.root .. '/a.lua' })
     t.wait(function()
       return made:ended()
     end)
@@ -195,10 +195,10 @@ describe('text of the project', function()
     t.eq(SECRET, project.data('nvim://cursor').cursor.text)
     t.eq(SECRET .. '\nsecond', project.data('nvim://selection').selection.text)
     t.eq(SECRET .. '\nsecond\n', project.contents('nvim://buffer/a.lua').text)
-    t.eq(SECRET .. '\nsecond', call('buffer_read', { bufnr = 0 }).outcome.value.text)
+    t.eq(SECRET .. '\nsecond', call('file_read', { bufnr = 0 }).outcome.value.text)
     shown()
     t.eq(SECRET, project.data('nvim://cursor').cursor.text)
-    t.eq(SECRET .. '\nsecond', call('buffer_read', { bufnr = 0 }).outcome.value.text)
+    t.eq(SECRET .. '\nsecond', call('file_read', { bufnr = 0 }).outcome.value.text)
   end)
 
   it('does not from the file of a buffer that the person marked', function()

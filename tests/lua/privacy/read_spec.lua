@@ -7,7 +7,7 @@ local t = require('helpers')
 
 before_each(function()
   project.open()
-  config.setup({ tools = { 'buffer', 'analyze_python' } })
+  config.setup({ tools = { 'buffer', 'file', 'analyze_python' } })
   core.get()
 end)
 after_each(project.close)
@@ -97,7 +97,7 @@ while True:
       for _ = 1, 20 do
         for _, way in ipairs({
           { 'resource', 'file://' .. path },
-          { 'tool', 'buffer_read', { path = path } },
+          { 'tool', 'file_read', { path = path } },
           { 'prompt', 'analyze_module', { path = path } },
         }) do
           table.insert(calls, core.get().executor:execute(way[2], way[3] or {}, { kind = way[1], host = 'test' }))
@@ -168,7 +168,7 @@ describe('lines of a file', function()
   it('of a large file do not hold the editor up', function()
     local path = project.write('large.txt', ('some line of a text\n'):rep(1600000))
     local check_turns = t.watch_turns()
-    local made = core.get().executor:execute('buffer_read', { path = path, start_line = 800000, limit = 2 }, {
+    local made = core.get().executor:execute('file_read', { path = path, start_line = 800000, limit = 2 }, {
       host = 'test',
     })
     t.wait(function()

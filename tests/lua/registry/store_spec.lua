@@ -145,7 +145,7 @@ describe('bundled tools', function()
 
   it('come and go with the option, and leave those of others alone', function()
     local registry = core.get().registry
-    registry:add('tools', tool('buffer_read', { title = 'mine' }))
+    registry:add('tools', tool('file_read', { title = 'mine' }))
     config.setup({ tools = { 'buffer', 'test_echo' } })
     core.get()
     t.eq({ true, true, false }, {
@@ -153,10 +153,10 @@ describe('bundled tools', function()
       registry:get('test_echo') ~= nil,
       registry:get('test_progress') ~= nil,
     })
-    t.eq('mine', registry:get('buffer_read').title)
+    t.eq('mine', registry:get('file_read').title)
     config.setup({ tools = { 'test' } })
     core.get()
-    t.eq({ nil, 'mine' }, { registry:get('buffer_list'), registry:get('buffer_read').title })
+    t.eq({ nil, 'mine' }, { registry:get('buffer_list'), registry:get('file_read').title })
     registry:clear('tools')
   end)
 

@@ -52,7 +52,7 @@ describe('what a client sees', function()
     end
     mcp_tools.register({ name = 'mine', description = 'd', annotations = { read_only = true }, execute = noop })
     mcp_tools.register({ name = 'writes', description = 'd', execute = noop })
-    setup({ tools = { 'buffer', 'test' } })
+    setup({ tools = { 'buffer', 'file', 'test' } })
   end)
 
   after_each(function()
@@ -197,9 +197,9 @@ describe('what a client sees', function()
     end)
 
     it('finds names by words, one line each, the fittest first', function()
-      local text = call('nvim_tools_search', SEARCH, nil, { query = 'reading a buffer' }).text
+      local text = call('nvim_tools_search', SEARCH, nil, { query = 'read a file', limit = 50 }).text
       local lines = vim.split(text, '\n')
-      t.matches('^nvim_buffer_read: ', lines[1])
+      t.matches('^nvim_file_read: ', lines[1])
       for _, line in ipairs(lines) do
         t.matches('^nvim_[%w_]+: ', line)
       end
@@ -285,7 +285,7 @@ describe('what a client sees', function()
         reply = wire.get_result(id).result or reply
         return reply
       end)
-      t.matches('buffer: .*nvim_buffer_read', reply.text)
+      t.matches('buffer: .*nvim_file_read', reply.text)
       t.matches('registered: nvim_mine', reply.text)
     end)
   end)

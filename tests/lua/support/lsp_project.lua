@@ -158,7 +158,7 @@ function M.open(kind)
   project.open();
   ({ python = write_python, typescript = write_typescript })[kind]()
   config.setup({
-    tools = { 'symbol', 'code', 'editor_servers', 'diagnostics', 'buffer_edit', 'buffer_read', 'file_write' },
+    tools = { 'symbol', 'code', 'editor_servers', 'diagnostics', 'file_edit', 'file_read', 'file_write' },
     approval = {
       rule = function()
         return 'allow'

@@ -73,7 +73,7 @@ end
 
 before_each(function()
   editor.open()
-  config.setup({ tools = { 'buffer', 'analyze_python' } })
+  config.setup({ tools = { 'buffer', 'file', 'analyze_python' } })
   core.get()
   project.fix(editor.root)
 end)
@@ -85,7 +85,7 @@ after_each(function()
   core.get()
 end)
 
-for _, tool in ipairs({ 'buffer_read', 'analyze_python' }) do
+for _, tool in ipairs({ 'file_read', 'analyze_python' }) do
   describe(tool, function()
     for kind in pairs(FILES) do
       for where, go in pairs(WINDOWS) do
@@ -105,24 +105,25 @@ for _, tool in ipairs({ 'buffer_read', 'analyze_python' }) do
   end)
 end
 
-describe('buffer_read', function()
-  local reads = require('mcp-tools.tools.buffer.read').execute
+describe('file_read', function()
+  local read = require('mcp-tools.tools.file.read').run
 
   --- What it says when it was decided on other targets.
   local function answer(targets, bufnr)
-    local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
+    local call = Call.new({ id = 'x', name = 'file_read', host = 'test' })
     call.root, call.targets = editor.root, targets
-    local result, err
-    local ctx = setmetatable({ call = call }, {
-      __index = Ctx.new(call),
-      __call = function(_, ...)
-        result, err = ...
-      end,
-    })
-    reads(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
-    t.wait(function()
-      return result or err
-    end)
+    local ctx = setmetatable({ call = call }, { __index = Ctx.new(call) })
+    ctx.await = function(_, fn)
+      local done
+      fn(function(...)
+        done = { ... }
+      end)
+      t.wait(function()
+        return done
+      end)
+      return unpack(done, 1, 2)
+    end
+    local result, err = read(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
     return result and result.text, err and err.code
   end
 

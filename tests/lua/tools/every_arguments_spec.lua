@@ -95,7 +95,7 @@ describe('every tool', function()
 
   it('refuses what one entry of a list does not have', function()
     local edits = { { start_line = 1, replace = '', end_lien = 3 } }
-    local err = every.call('buffer_edit', { path = 'x.txt', edits = edits }).outcome.error
+    local err = every.call('file_edit', { path = 'x.txt', edits = edits }).outcome.error
     t.eq({ 'validation_error', 'edits[0].end_lien' }, { err.code, err.errors[1].field })
     t.matches('did you mean end_line', err.errors[1].message)
   end)

@@ -18,10 +18,10 @@ local MAY = {
 --- Arguments for tools that would do nothing with those that are made from their schema.
 ---@type table<string, fun(world: table): table>
 local MEANT = {
-  buffer_edit = function(world)
+  file_edit = function(world)
     return { bufnr = world.bufnr, edits = { { search = 'line 20 of the sample', replace = 'changed' } } }
   end,
-  buffer_write = function(world)
+  file_save = function(world)
     return { bufnr = world.bufnr }
   end,
   undo_restore = function(world)

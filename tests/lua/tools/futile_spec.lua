@@ -26,32 +26,22 @@ after_each(project.close)
 
 describe('nobody is asked for', function()
   it('an edit of text that is not there, and the nearest is told', function()
-    local edits = { { search = 'local won = 1', replace = 'x' } }
-    answered('not_found', 'most similar are\nlines 1%-1', 'buffer_edit', { path = 'a.lua', edits = edits })
-    edits[1].search = 'local one = 1'
-    answered('access_denied', 'needs approval', 'buffer_edit', { path = 'a.lua', edits = edits })
+    local edits = { { old_text = 'local won = 1', new_text = 'x' } }
+    answered('not_found', 'most similar are\nlines 1%-1', 'file_edit', { path = 'a.lua', edits = edits })
+    edits[1].old_text = 'local one = 1'
+    answered('access_denied', 'needs approval', 'file_edit', { path = 'a.lua', edits = edits })
   end)
 
   it('an edit of a file that is not there, of a text that is another by now, by lines that were not counted', function()
-    local edits = { { search = 'one = 1', replace = 'x' } }
-    answered('not_found', 'there is no file b.lua', 'buffer_edit', { path = 'b.lua', edits = edits })
-    answered('not_found', 'no buffer 999', 'buffer_edit', { bufnr = 999, edits = edits })
+    local edits = { { old_text = 'one = 1', new_text = 'x' } }
+    answered('not_found', 'there is no file b.lua', 'file_edit', { path = 'b.lua', edits = edits })
+    answered('not_found', 'no buffer 999', 'file_edit', { bufnr = 999, edits = edits })
     vim.cmd.edit('a.lua')
-    answered('stale', 'changed', 'buffer_edit', { path = 'a.lua', changedtick = 1, edits = edits })
-    edits = { { start_line = 1, replace = 'x' } }
-    answered('validation_error', 'changedtick: needed', 'buffer_edit', { path = 'a.lua', edits = edits })
-    edits = { { search = 'one = 1', replace = 'one = 1' } }
-    answered('tool_error', 'nothing would change', 'buffer_edit', { path = 'a.lua', edits = edits })
+    edits = { { old_text = 'one = 1', new_text = 'one = 1' } }
+    answered('tool_error', 'nothing would change', 'file_edit', { path = 'a.lua', edits = edits })
   end)
 
   it('a file that would be written over another, or a folder', function()
-    answered('stale', 'expected_sha256', 'file_write', { path = 'a.lua', text = 'x' })
-    answered(
-      'stale',
-      'leave out expected',
-      'file_write',
-      { path = 'b.lua', text = 'x', expected_sha256 = ('0'):rep(64) }
-    )
     answered('tool_error', 'is a directory', 'file_write', { path = '.', text = 'x' })
     answered('access_denied', 'needs approval', 'file_write', { path = 'b.lua', text = 'x' })
   end)
@@ -72,7 +62,12 @@ describe('nobody is asked for', function()
 
   it('an action that is no longer offered, a symbol of a file that is not there', function()
     answered('not_found', 'list the actions again', 'code_actions', { apply = 'none' })
-    answered('not_found', 'there is no file b.lua', 'symbol_replace', { symbol = 'x', path = 'b.lua', body = 'x' })
+    answered(
+      'not_found',
+      'there is no file b.lua',
+      'symbol_replace',
+      { symbol = 'x', path = 'b.lua', definition = 'x' }
+    )
     answered('not_found', 'not open', 'undo_restore', { path = 'a.lua', seq = 1 })
     answered('validation_error', 'command', 'shell_run', {})
   end)
@@ -123,15 +118,11 @@ describe('nobody is asked for', function()
     vim.cmd.normal({ 'Ox', bang = true })
     answered('busy', 'shown in a window', 'buffer_close', { path = 'a.lua', discard = true })
     answered('not_found', 'no buffer 999', 'buffer_close', { bufnr = 999, discard = true })
-    answered('not_found', 'nothing to write', 'buffer_write', { path = 'b.lua' })
-    answered('stale', 'changed', 'buffer_write', { path = 'a.lua', changedtick = 1 })
     answered('stale', 'changed', 'undo_restore', { path = 'a.lua', changedtick = 1, seq = 0 })
     answered('not_found', 'no undo state 99', 'undo_restore', { path = 'a.lua', seq = 99 })
-    local symbol = { path = 'a.lua', symbol = 'one', body = 'x', changedtick = 1 }
-    answered('stale', 'changed', 'symbol_replace', symbol)
-    answered('access_denied', 'needs approval', 'buffer_write', { path = 'a.lua' })
+    answered('access_denied', 'needs approval', 'file_save', { paths = { 'a.lua' } })
     vim.bo.readonly = true
-    answered('tool_error', 'read%-only', 'buffer_write', { path = 'a.lua' })
+    answered('tool_error', 'read%-only', 'file_save', { paths = { 'a.lua' } })
     vim.cmd.enew({ bang = true })
     answered('access_denied', 'needs approval', 'buffer_close', { path = 'a.lua', discard = true })
   end)
@@ -174,15 +165,15 @@ end)
 describe('the person is asked first', function()
   it('when the reason would speak of a file outside the project', function()
     local path = project.write(project.base .. '/outside.txt', 'a line of it\n')
-    local edits = { { search = 'a lime of it', replace = 'x' } }
-    local err = project.run('tool', 'buffer_edit', { path = path, edits = edits }).error
+    local edits = { { old_text = 'a lime of it', new_text = 'x' } }
+    local err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
     t.eq('access_denied', err.code)
     t.eq(nil, err.message:find('line of it', 1, true))
     -- Also when something else than the place wants the question.
-    require('mcp-tools.config').setup({ tools = 'all', approval = { tools = { buffer_edit = 'ask' } } })
-    err = project.run('tool', 'buffer_edit', { path = path, edits = edits }).error
+    require('mcp-tools.config').setup({ tools = 'all', approval = { tools = { file_edit = 'ask' } } })
+    err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
     t.eq('access_denied', err.code)
     vim.uv.fs_symlink(path, root .. '/link.txt')
-    t.eq('access_denied', project.run('tool', 'buffer_edit', { path = 'link.txt', edits = edits }).error.code)
+    t.eq('access_denied', project.run('tool', 'file_edit', { path = 'link.txt', edits = edits }).error.code)
   end)
 end)

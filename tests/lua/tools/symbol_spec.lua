@@ -148,10 +148,10 @@ end)
 
 describe('a change of a symbol', function()
   it('is written where nobody has the file open', function()
-    local text = call('symbol_replace', { symbol = 'open', path = 'lua/m.lua', body = 'function M.open() end' })
-    t.eq(true, vim.json.decode(text).written)
+    local text = call('symbol_replace', { symbol = 'open', path = 'lua/m.lua', definition = 'function M.open() end' })
+    t.eq('lua/m.lua:4 −3 +1, saved', text)
     t.eq((LUA:gsub('function M.open%(path%).-end', 'function M.open() end')), disk('lua/m.lua'))
-    call('symbol_insert', { symbol = 'open', path = 'lua/m.lua', text = 'local x = 1', where = 'before' })
+    call('symbol_insert', { symbol = 'open', path = 'lua/m.lua', text = 'local x = 1', position = 'before' })
     t.matches('\n\nlocal x = 1\n\n%-%-%- Opens%.\n', disk('lua/m.lua'))
   end)
 
@@ -167,7 +167,7 @@ describe('a change of a symbol', function()
     vim.cmd.edit('lua/m.lua')
     vim.api.nvim_win_set_cursor(0, { 9, 4 })
     local text = call('symbol_insert', { symbol = 'open', bufnr = 0, text = 'function M.new()\n  return 1\nend' })
-    t.eq(false, vim.json.decode(text).written)
+    t.matches(', unsaved %(open in the editor%)', text)
     t.eq({ 13, 4 }, vim.api.nvim_win_get_cursor(0))
     t.eq(LUA, disk('lua/m.lua'))
     t.matches('M.new', (call('symbol_find', { symbol = 'M.new' })))
@@ -175,27 +175,37 @@ describe('a change of a symbol', function()
     t.eq(LUA, table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') .. '\n')
   end)
 
-  it('of a text that has changed is refused', function()
+  it('of a buffer that cannot be changed is refused', function()
     vim.cmd.edit('lua/m.lua')
-    local args =
-      { symbol = 'open', bufnr = 0, body = 'function M.open() end', changedtick = vim.api.nvim_buf_get_changedtick(0) }
-    vim.api.nvim_buf_set_lines(0, 0, 0, false, { '' })
-    t.eq('stale', select(2, call('symbol_replace', args)).code)
     vim.bo.modifiable = false
-    args.changedtick = nil
+    local args = { symbol = 'open', bufnr = 0, definition = 'function M.open() end' }
     t.eq('tool_error', select(2, call('symbol_replace', args)).code)
   end)
 
+  it('takes a new body alone, and keeps the signature', function()
+    call('symbol_replace', { symbol = 'M.close', path = 'lua/m.lua', body = "local all = true\nreturn all or 'open'" })
+    t.matches("\nfunction M.close%(path%)\n  local all = true\n  return all or 'open'\nend\n", disk('lua/m.lua'))
+    local _, err = call('symbol_replace', { symbol = 'M.close', path = 'lua/m.lua' })
+    t.matches('^definition: give', err.message)
+    project.write('twice.c', 'int twice(int x) { return 2 * x; }\n\nint one(void) {\n\treturn 1;\n}\n')
+    call('symbol_replace', { symbol = 'twice', path = 'twice.c', body = 'int y = x;\nreturn y + y;' })
+    call('symbol_replace', { symbol = 'one', path = 'twice.c', body = '{\n  return 2;\n}' })
+    t.eq(
+      'int twice(int x) {\n    int y = x;\n    return y + y;\n}\n\nint one(void) {\n\treturn 2;\n}\n',
+      disk('twice.c')
+    )
+  end)
+
   it('finds the file of the only symbol of that name', function()
-    call('symbol_replace', { symbol = 'M.close', body = 'function M.close() end' })
+    call('symbol_replace', { symbol = 'M.close', body = 'function M.close() end' }) -- the whole definition after all
     t.matches('\nfunction M.close%(%) end\n', disk('lua/m.lua'))
   end)
 
   it('is refused when the new text does not define the symbol', function()
     for _, body in ipairs({ '  self.closed = false', 'return M.open()', 'M.open = 1', 'function M.other() end' }) do
-      local _, err = call('symbol_replace', { symbol = 'M.open', path = 'lua/m.lua', body = body })
+      local _, err = call('symbol_replace', { symbol = 'M.open', path = 'lua/m.lua', definition = body })
       t.eq('validation_error', err and err.code, body)
-      t.matches('^body: it does not define M.open', err.message)
+      t.matches('^definition: it does not define M.open', err.message)
     end
     t.eq(LUA, disk('lua/m.lua'))
   end)
@@ -226,7 +236,7 @@ describe('a change of a symbol', function()
 
   it('that was shown is what runs, as long as the text is the same', function()
     local definition = require('mcp-tools.tools.symbol.replace')
-    local args = { symbol = 'M.close', path = 'lua/m.lua', body = 'function M.close() end' }
+    local args = { symbol = 'M.close', path = 'lua/m.lua', definition = 'function M.close() end' }
     t.matches('%-function M.close%(path%)', project.previewed(definition, args))
     vim.cmd.edit('lua/m.lua')
     local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
@@ -248,7 +258,7 @@ describe('a change of a symbol', function()
 
   it('without a path is shown as soon as its file is found', function()
     local definition = require('mcp-tools.tools.symbol.replace')
-    local args, again = { symbol = 'M.close', body = 'function M.close() end' }, 0
+    local args, again = { symbol = 'M.close', definition = 'function M.close() end' }, 0
     local text = definition.preview(args, function(err)
       t.eq(nil, err)
       again = again + 1

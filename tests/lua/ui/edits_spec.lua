@@ -34,7 +34,7 @@ describe('lines that an agent has changed', function()
   ---@param text string
   ---@param id string
   local function change(line, text, id)
-    local ctx = { call = { id = id, name = 'buffer_edit' }, client = { name = 'agent' }, session = id }
+    local ctx = { call = { id = id, name = 'file_edit' }, client = { name = 'agent' }, session = id }
     local row, last = line - 1, #vim.fn.getline(line)
     local place = { start_line = row, start_col = 0, end_line = row, end_col = last, text = text }
     t.ok(edit.apply(bufnr, { place }, { ctx = ctx }))
@@ -105,14 +105,13 @@ describe('an edit that stays unsaved', function()
   local api = vim.api
 
   local function edit_buffer(path, search)
-    local value =
-      project.call('buffer_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
-    return t.ok(value)
+    local value = project.call('file_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
+    return t.ok(value).files[1]
   end
 
   before_each(function()
     project.open()
-    project.offer({ 'buffer' })
+    project.offer({ 'buffer', 'file' })
     vim.wait(2 * edits.QUIET) -- edits of earlier cases were reported
     vim.o.hidden = true
     notifications.collect()
@@ -125,8 +124,7 @@ describe('an edit that stays unsaved', function()
   it('is reported to the user in one line, with the other files of the moment', function()
     local open, closed = project.write('pricing.py', 'a\nb\n'), project.write('test_pricing.py', 'a\n')
     vim.cmd('silent edit ' .. open)
-    t.matches('unsaved', edit_buffer(open, 'a').note)
-    t.eq(nil, edit_buffer(closed, 'a').note)
+    t.eq({ false, true }, { edit_buffer(open, 'a').written, edit_buffer(closed, 'a').written })
     notifications.wait('2 files; pricing.py is unsaved')
     edit_buffer(open, 'b')
     vim.wait(300)
@@ -145,7 +143,7 @@ describe('an edit that stays unsaved', function()
     vim.cmd('silent edit ' .. path)
     vim.bo.modified = true
     for _, name in ipairs({ 'first', 'second' }) do
-      local data = { path = path, bufnr = api.nvim_get_current_buf(), tool = 'buffer_edit', client = { name = name } }
+      local data = { path = path, bufnr = api.nvim_get_current_buf(), tool = 'file_edit', client = { name = name } }
       api.nvim_exec_autocmds('User', { pattern = 'McpToolsEdit', data = data })
     end
     notifications.wait('several agents changed a.py')
@@ -156,7 +154,7 @@ describe('an edit that stays unsaved', function()
     local path = project.write('a.py', 'a\n')
     vim.cmd('silent edit ' .. path)
     edit_buffer(path, 'a')
-    t.ok((project.call('buffer_write', { path = path })))
+    t.ok((project.call('file_save', { path = path })))
     vim.wait(300)
     t.eq({}, notifications.list)
   end)

@@ -86,7 +86,7 @@ describe('text in text', function()
     local began = vim.uv.hrtime()
     local _, err = require('mcp-tools.editor.text.search_replace').edits(
       { text },
-      { { search = needle, replace = '' } },
+      { { old_text = needle, new_text = '' } },
       { brief = true }
     )
     t.eq('not_found', err.code)

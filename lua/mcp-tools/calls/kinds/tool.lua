@@ -76,6 +76,13 @@ local function check(definition, args, exact)
   if definition.adapts then
     adapt(definition.input_schema, args)
   end
+  if definition.prepare then
+    local prepared, err = definition.prepare(args)
+    if not prepared then
+      return nil, err
+    end
+    args = prepared
+  end
   local too_large
   args, too_large = definition.check:fill(args, opts)
   if too_large then

@@ -102,6 +102,17 @@ function M.note(ctx, fields)
   return last_id
 end
 
+--- Returns whether a client made an edit: in this session, or, without sessions, under its name.
+---@param change mcp-tools.Change
+---@param ctx mcp-tools.Ctx
+---@return boolean
+function M.is_of(change, ctx)
+  if ctx.session or change.session then
+    return ctx.session == change.session
+  end
+  return ctx.client.name == change.client.name
+end
+
 --- Returns all edits, newest first.
 ---@return mcp-tools.Change[]
 function M.list()

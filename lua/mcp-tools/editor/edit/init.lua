@@ -12,6 +12,7 @@ local hunk_list = require('mcp-tools.editor.text.hunks')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
+local read_state = require('mcp-tools.editor.edit.read_state')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
 local text_diff = require('mcp-tools.editor.text.diff')
@@ -23,7 +24,7 @@ local api = vim.api
 local M = {}
 
 --- Note in a result about an edit that is not on disk.
-M.UNSAVED = 'left unsaved: other processes see the old text until it is written (buffer_write)'
+M.UNSAVED = 'left unsaved: other processes see the old text until it is written (file_save)'
 
 --- Returns why a buffer cannot be edited: not loaded, not modifiable, read-only, or changed since it was read.
 M.refusal = buffer_change.refusal
@@ -324,10 +325,18 @@ function M.apply_all(items, opts, cb)
       err = errors.new('cancelled', 'cancelled before anything was changed')
       return
     end
-    local origins = edit_review.origins(ctx, targets)
+    local origins, known = edit_review.origins(ctx, targets), {}
+    for i, target in ipairs(ctx and targets or {}) do
+      known[i] = read_state.is_known(ctx, target)
+    end
     err = change_all(work, targets, opts)
     if err then
       return
+    end
+    for i, target in ipairs(targets) do
+      if known[i] and not (files.edited or target.gone) then
+        read_state.note(ctx, target)
+      end
     end
     for i, target in ipairs(targets) do
       if target.gone then

@@ -94,6 +94,18 @@ function M.of(args, edits_of, again, ends_of)
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
 
+--- Returns the diff that creating a file would make.
+---@param path string
+---@param text string
+---@return string
+function M.of_new(path, text)
+  local found = buffers.find({ path = path })
+  local lines = text == '' and {} or file_text.lines_of((file_text.with_lf(text)))
+  local name = access.shown(found and found.path or path, project.root())
+  local diff = text_diff.unified({}, lines, { old = '/dev/null', new = 'b/' .. name })
+  return diff ~= '' and diff or 'An empty file would be created.\n'
+end
+
 --- Returns the diff that writing a buffer would make on disk.
 ---@param args { path: string?, bufnr: integer? }
 ---@param again? fun() called when the file has been read

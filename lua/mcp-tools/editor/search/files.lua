@@ -34,7 +34,8 @@ function M.place(ctx, path)
   end
   local stat = not bad and uv.fs_stat(resolved)
   if not stat then
-    return nil, errors.new('not_found', ('path: no such file or directory: %s'):format(path or resolved))
+    local shown = resolved and access.shown(resolved, ctx.root) or path
+    return nil, errors.new('not_found', ('there is no file %s'):format(shown))
   elseif stat.type ~= 'file' and stat.type ~= 'directory' then
     return nil, errors.new('validation_error', ('path: %s is a %s'):format(path, stat.type))
   end

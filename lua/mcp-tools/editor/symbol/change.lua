@@ -1,7 +1,8 @@
 --- Changes of one symbol: found, previewed for approval, applied in one undo block, written unless the file is open.
 
 local access = require('mcp-tools.privacy.access')
-local diagnostics = require('mcp-tools.editor.diagnostics.list')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local answer = require('mcp-tools.editor.edit.answer')
 local read = require('mcp-tools.privacy.read')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
@@ -46,18 +47,13 @@ function M.args(more)
   return vim.tbl_extend('error', {
     symbol = {
       type = 'string',
-      description = 'Name path: `Class/method`, `/Class`, `name[2]`',
+      description = 'Name path: `method`, `Class/method`, `/Class`, `name[2]`',
       required = true,
       minLength = 1,
     },
-    path = { type = 'string', description = 'File that defines it; else it must be the only one of the project' },
-    bufnr = { type = 'integer', description = 'Buffer that defines it, instead of path', minimum = 0 },
-    changedtick = {
-      type = 'integer',
-      description = 'Of the text that was read: refused when it has changed since',
-      minimum = 0,
-    },
-    diagnostics = diagnostics.EDIT_ARG,
+    path = { type = 'string', description = 'File that defines it, or a directory' },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+    diagnostics = after_edit.ARG,
   }, more)
 end
 
@@ -117,7 +113,7 @@ end
 ---@param why string
 ---@return mcp-tools.Error
 local function refused(path, why)
-  local text = 'symbol: %s was not changed: %s; use buffer_edit'
+  local text = 'symbol: %s was not changed: %s; use file_edit'
   return errors.new('tool_error', text:format(path, why))
 end
 
@@ -128,7 +124,7 @@ end
 ---@return mcp-tools.Error? err
 local function find_symbol(ctx, args)
   local found, err = find.one(ctx, args)
-  err = err or edit.refusal(found.source.bufnr, args.changedtick)
+  err = err or edit.refusal(found.source.bufnr)
   return not err and found or nil, err
 end
 
@@ -144,9 +140,10 @@ local function key_of(target, args)
   return table.concat({
     target.path or target.bufnr,
     args.symbol,
+    args.definition or '',
     args.body or '',
     args.text or '',
-    args.where or '',
+    args.position or '',
   }, '\0')
 end
 
@@ -175,15 +172,15 @@ end
 ---@param lines string[]
 ---@param node mcp-tools.SymbolNode
 ---@param place mcp-tools.SymbolPlace
----@param body string
+---@param definition string
 ---@param list mcp-tools.Edit[]
 ---@param filetype string
 ---@param cb fun(defines: boolean)
-local function defines(lines, node, place, body, list, filetype, cb)
+local function defines(lines, node, place, definition, list, filetype, cb)
   local name = symbol_tree.word(node.name) or node.name
   local line = lines[place.name_row + 1] or ''
   local keyword = line:match('^.*%f[%w_](%l+)%s+' .. vim.pesc(name))
-  if not has_word(body, name, keyword and KEYWORDS[keyword] and keyword) then
+  if not has_word(definition, name, keyword and KEYWORDS[keyword] and keyword) then
     return cb(false)
   end
   local function holds(text, first, last, done)
@@ -209,7 +206,7 @@ end
 ---@param path string
 ---@return mcp-tools.Error
 local function undefined(path)
-  local text = 'body: it does not define %s; give the whole definition, including its signature (symbol_rename renames)'
+  local text = 'definition: it does not define %s; give the signature as well, or only `body` (symbol_rename renames)'
   return errors.new('validation_error', text:format(path))
 end
 
@@ -241,9 +238,9 @@ local function edits_of(ctx, found, args, make)
   local list, why = make(lines, place, args)
   if not list then
     return nil, refused(found.path, why --[[@as string]])
-  elseif args.body then
+  elseif args.definition then
     local is_defined = ctx:await(function(done)
-      defines(lines, found.node, place, args.body, list, filetype, done)
+      defines(lines, found.node, place, args.definition, list, filetype, done)
     end)
     if not is_defined then
       return nil, undefined(found.path)
@@ -269,19 +266,9 @@ local function apply(ctx, found, edits, args)
   if not files then
     return nil, err
   end
-  local file = files[1]
-  return diagnostics.after_edit(ctx, args, {
-    path = found.source.shown,
-    bufnr = bufnr,
-    symbol = found.path,
-    by = found.by,
-    applied = file.hunks,
-    changedtick = file.changedtick,
-    written = file.written,
-    rejected = files.rejected,
-    edited_by_person = files.edited,
-    note = #file.hunks == 0 and 'the text was like that already' or not file.written and edit.UNSAVED or nil,
-  }, bufnr)
+  local value = answer.of(ctx, args, files)
+  value.symbol, value.by = found.path, found.by
+  return value
 end
 
 --- Computes a change while it waits for approval, then asks for the preview again.
@@ -338,7 +325,7 @@ local function preview(args, make, again)
     elseif not target.bufnr and target.path and not vim.uv.fs_stat(target.path) then
       return nil, errors.new('not_found', ('there is no file %s'):format(access.shown(target.path, project.root())))
     end
-    err = target.bufnr and edit.refusal(target.bufnr, args.changedtick)
+    err = target.bufnr and edit.refusal(target.bufnr)
     if err then
       return nil, err
     end

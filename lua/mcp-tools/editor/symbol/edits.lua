@@ -19,6 +19,7 @@ local M = {}
 ---@field whole mcp-tools.TextRange the last level
 ---@field top integer first row, comments above included
 ---@field name_row integer row of the name
+---@field body mcp-tools.TextRange? the body of a function or class, braces included
 ---@field doubt integer? row above for which it is unknown whether it belongs to the definition
 
 --- Nodes that wrap one definition and its modifiers, with the field of the definition.
@@ -270,6 +271,17 @@ local function above(lines, at, filetype, ends)
   return top, not is_free and top - 1 or nil
 end
 
+--- Returns the body of a definition.
+---@param lines string[]
+---@param node TSNode
+---@return mcp-tools.TextRange?
+local function body_of(lines, node)
+  local body = node:field('body')[1]
+  local value = not body and node:field('value')[1]
+  body = body or value and value:field('body')[1]
+  return body and trimmed(lines, range_of(lines, body)) or nil
+end
+
 --- Returns the extent of a definition.
 ---@param lines string[]
 ---@param at mcp-tools.TextRange the range from the server or the syntax tree
@@ -280,11 +292,13 @@ function M.extent(lines, at, opts)
   local node = opts.root and node_at(lines, opts.root, at)
   local place ---@type table
   if node then
-    local list, statement = levels_of(inner_of(node))
+    local inner = inner_of(node)
+    local list, statement = levels_of(inner)
     local levels = vim.tbl_map(function(level)
       return range_of(lines, level)
     end, list)
     place = { levels = levels, statement = statement, whole = levels[#levels], top = top_of(lines, list[#list]) }
+    place.body = body_of(lines, inner)
   else
     local top, doubt = above(lines, at, opts.filetype, opts.ends)
     place = { levels = { at }, statement = 1, whole = at, top = top, doubt = doubt }
@@ -393,6 +407,55 @@ function M.replace(lines, place, text)
   local old = vim.list_slice(lines, at.row + 1, at.end_row + 1)
   new = indented(new, first:sub(1, at.col), rest_indent(old))
   return edit(at.row, 0, at.end_row, at.end_col, table.concat(new, '\n'))
+end
+
+--- Returns whether a new body begins with the signature, up to its parameters: it is the whole definition.
+---@param lines string[]
+---@param place mcp-tools.SymbolPlace
+---@param text string
+---@return boolean
+function M.has_signature(lines, place, text)
+  local head = vim.trim(lines[place.name_row + 1] or ''):match('^[^%(:={]+')
+  return head ~= nil and vim.startswith(vim.trim(text), vim.trim(head))
+end
+
+--- Replaces the body of a definition; the signature stays.
+---@param lines string[]
+---@param place mcp-tools.SymbolPlace
+---@param text string
+---@return mcp-tools.Edit[]?
+---@return string? problem
+function M.replace_body(lines, place, text)
+  local at = place.body
+  if not at then
+    return nil, 'no body is known of it; give `definition`'
+  end
+  local row, col, end_row, end_col = at.row, at.col, at.end_row, at.end_col
+  local outer = indent_of(lines[place.whole.row + 1])
+  local is_braced = lines[row + 1]:sub(col + 1, col + 1) == '{' and lines[end_row + 1]:sub(end_col, end_col) == '}'
+  if is_braced then
+    col, end_col = col + 1, end_col - 1
+    text = vim.trim(text):match('^{(.*)}$') or text
+  end
+  local head, tail = lines[row + 1]:sub(1, col), lines[end_row + 1]:sub(end_col + 1)
+  local first_row = is_braced and row < end_row and row + 1 or row
+  local inner = not (head:find('%S') and first_row == row) and indent_of(lines[first_row + 1]) or ''
+  if #inner <= #outer then
+    inner = outer .. (outer:find('\t') and '\t' or '    ')
+  end
+  local new = split(text)
+  local least = math.min(#indent_of(new[1]), rest_indent(new) or math.huge)
+  new = vim.tbl_map(function(line)
+    return is_blank(line) and '' or inner .. line:sub(least + 1)
+  end, new)
+  local own_line = not head:find('%S')
+  local before_it = own_line and '' or '\n'
+  local after_it = tail:find('%S') and '\n' .. outer or ''
+  if after_it ~= '' then
+    end_col = end_col + #tail:match('^%s*')
+  end
+  local first = own_line and 0 or #strings.trim_end(head)
+  return edit(row, first, end_row, end_col, before_it .. table.concat(new, '\n') .. after_it)
 end
 
 ---@param row integer

@@ -242,7 +242,7 @@ function M.await(ctx, old, new, opts, about)
     pause()
     text = format(old, new, spans, vim.tbl_extend('force', opts, { context = 0 }), MAX_BYTES)
     about.narrowed = text and 'the difference is large, so it comes without context'
-      or 'the difference is too large; read the changed lines with buffer_read'
+      or 'the difference is too large; read the changed lines with file_read'
   end
   if text then
     local lossy

@@ -8,8 +8,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Maximum number of matches reported.
-local MAX_PLACES = 10
+--- Maximum number of matches reported, and of those replaced by `replace_all`.
+local MAX_PLACES, MAX_REPLACED = 10, 10000
 --- Maximum number of bytes quoted from each similar place.
 local MAX_QUOTED = 600
 --- Maximum number of similar places reported, and of candidates compared line by line, best first.
@@ -24,10 +24,12 @@ local AT_ONCE, PIECE = 5000, 256 * 1024
 local QUICK, LINE_COST = 64 * 1024 * 1024, 64
 
 ---@class mcp-tools.SearchEdit
----@field search string?
+---@field old_text string?
 ---@field start_line integer? 1-based
 ---@field end_line integer?
----@field replace string
+---@field new_text string
+---@field replace_all boolean?
+---@field index integer? its position in the call, for errors; default: in the list
 
 ---@param i integer
 ---@param code mcp-tools.ErrorCode
@@ -131,13 +133,14 @@ end
 --- Finds the occurrences of a text.
 ---@param lines string[]
 ---@param search string
+---@param max integer
 ---@param pause fun()
----@return mcp-tools.SearchPlace[] places one more than `MAX_PLACES` if there are more
-local function places(lines, search, pause)
+---@return mcp-tools.SearchPlace[] places one more than `max` if there are more
+local function places(lines, search, max, pause)
   local list = {}
   local function found(row, col, end_row, end_col)
     list[#list + 1] = { row = row, col = col, end_row = end_row, end_col = end_col }
-    return #list > MAX_PLACES
+    return #list > max
   end
   local parts = vim.split(search, '\n', { plain = true })
   if #parts == 1 then
@@ -170,7 +173,7 @@ function M.is_quick(lines, list)
     bytes = bytes + #line + LINE_COST
   end
   for _, one in ipairs(list) do
-    searches = searches + (one.search and 1 or 0)
+    searches = searches + (one.old_text and 1 or 0)
   end
   return bytes * searches <= QUICK
 end
@@ -316,11 +319,37 @@ local function by_lines(lines, one, alone)
   if alone and #lines == 1 and lines[1] == '' then
     first, last = 1, 1 -- replace the one line of an empty buffer
   end
-  local text = one.replace
+  local text = one.new_text
   if text ~= '' and text:sub(-1) ~= '\n' then
     text = text .. '\n'
   end
   return edit(first - 1, 0, last, 0, text)
+end
+
+--- Returns the places of a text that edits replace; places that overlap an earlier one are left out.
+---@param found mcp-tools.SearchPlace[]
+---@return mcp-tools.SearchPlace[]
+local function apart(found)
+  local list, row, col = {}, 0, 0
+  for _, at in ipairs(found) do
+    if at.row > row or at.row == row and at.col >= col then
+      table.insert(list, at)
+      row, col = at.end_row, at.end_col
+    end
+  end
+  return list
+end
+
+---@param found mcp-tools.SearchPlace[]
+---@return string
+local function repeated(found)
+  local rows = {}
+  for k = 1, math.min(#found, MAX_PLACES) do
+    rows[k] = found[k].row + 1
+  end
+  local many = #found > MAX_PLACES and ('more than %d'):format(MAX_PLACES) or tostring(#found)
+  local text = 'old_text: this text occurs %s times, in lines %s; add surrounding lines, or replace_all'
+  return text:format(many, table.concat(rows, ', '))
 end
 
 --- Converts edits to positions.
@@ -332,41 +361,36 @@ end
 function M.edits(lines, list, opts)
   opts = opts or {}
   local pause, out, is_mixed = opts.pause or function() end, {}, nil
-  for i, one in ipairs(list) do
-    if (one.search == nil) == (one.start_line == nil) then
-      return nil, fault(i, 'validation_error', 'give either search, or start_line and end_line')
+  for k, one in ipairs(list) do
+    local i = one.index or k
+    if (one.old_text == nil) == (one.start_line == nil) then
+      return nil, fault(i, 'validation_error', 'give either old_text, or start_line and end_line')
     elseif one.start_line then
       local made, problem = by_lines(lines, one, #list == 1)
       if not made then
         return nil, fault(i, 'validation_error', problem --[[@as string]])
       end
-      out[i] = made
+      table.insert(out, made)
     else
-      local search = one.search
-      if search:find('\r\n', 1, true) then
+      local wanted = one.old_text
+      if wanted:find('\r\n', 1, true) then
         if is_mixed == nil then
           is_mixed = has_cr(lines)
         end
-        search = is_mixed and search or search:gsub('\r\n', '\n')
+        wanted = is_mixed and wanted or wanted:gsub('\r\n', '\n')
       end
-      local found = places(lines, search, pause)
+      local found = places(lines, wanted, one.replace_all and MAX_REPLACED or MAX_PLACES, pause)
       if #found == 0 then
-        local more = opts.brief and 'read the text again' or advice(lines, search, pause)
-        return nil, fault(i, 'not_found', 'search: this text was not found; ' .. more)
-      elseif #found > 1 then
-        local rows = {}
-        for k = 1, math.min(#found, MAX_PLACES) do
-          rows[k] = found[k].row + 1
-        end
-        local many = #found > MAX_PLACES and ('more than %d'):format(MAX_PLACES) or tostring(#found)
-        local where = ('search: this text occurs %s times, in lines %s; add surrounding lines to search'):format(
-          many,
-          table.concat(rows, ', ')
-        )
-        return nil, fault(i, 'validation_error', where)
+        local more = opts.brief and 'read the text again' or advice(lines, wanted, pause)
+        return nil, fault(i, 'not_found', 'old_text: this text was not found; ' .. more)
+      elseif #found > 1 and not one.replace_all then
+        return nil, fault(i, 'validation_error', repeated(found))
+      elseif #found > MAX_REPLACED then
+        return nil, fault(i, 'validation_error', ('replace_all: more than %d places'):format(MAX_REPLACED))
       end
-      local at = found[1]
-      out[i] = edit(at.row, at.col, at.end_row, at.end_col, one.replace)
+      for _, at in ipairs(apart(found)) do
+        table.insert(out, edit(at.row, at.col, at.end_row, at.end_col, one.new_text))
+      end
     end
   end
   return out

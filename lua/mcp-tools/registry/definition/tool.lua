@@ -37,6 +37,7 @@ local M = {}
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
 ---@field adapts boolean? arguments in another form than the schema has are converted (schema/adapt.lua)
+---@field prepare? fun(args: table): table?, mcp-tools.Error? converts arguments before they are checked
 ---@field aliases table<string, table|fun(args: table): table>? older name → arguments that it adds, or a function that
 ---  maps its arguments
 ---@field render? fun(value: any, args: table): string what clients get in place of the result's JSON
@@ -82,6 +83,7 @@ local RULES = {
   explicit = common.of_type('boolean'),
   reviewed = common.of_type('boolean'),
   aliases = common.of_type('table'),
+  prepare = common.of_type('function'),
   render = common.of_type('function'),
   search_hint = common.text,
 }
@@ -310,6 +312,7 @@ function M.normalize(def, closed, mounted)
     reviewed = def.reviewed,
     adapts = closed,
     aliases = def.aliases,
+    prepare = def.prepare,
     render = def.render,
     search_hint = def.search_hint,
     style = def.run and 'run' or 'execute',

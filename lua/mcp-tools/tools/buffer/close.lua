@@ -18,7 +18,7 @@ local function refusal(bufnr, shown, discard)
   elseif vim.bo[bufnr].buftype == 'terminal' then
     return errors.new('tool_error', ('%s is a terminal, which this tool does not close'):format(shown))
   elseif vim.bo[bufnr].modified and not discard then
-    local text = '%s has unsaved changes; write them (buffer_write), or discard them with discard = true'
+    local text = '%s has unsaved changes; write them (file_save), or discard them with discard = true'
     return errors.new('tool_error', text:format(shown))
   end
 end

@@ -20,7 +20,6 @@ return {
     offset = { type = 'integer', description = 'Number of buffers to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
-  recommended = true,
   execute = function(ctx, args)
     local current = buffers.current()
     local list, total, lossy = {}, 0, false

@@ -114,6 +114,7 @@ return {
       type = 'object',
       description = 'Other fields of the launch configuration: `cwd`, `env`, `stopOnEntry`; for attaching `type`,'
         .. ' `request`, `host`, `port`',
+      hidden = true,
     },
     timeout_ms = control.ARGS.timeout_ms,
   },

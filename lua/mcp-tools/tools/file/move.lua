@@ -149,7 +149,7 @@ local function refusal(from, to)
   end
   for _, each in ipairs(buffers_of(from)) do
     if api.nvim_buf_is_loaded(each.bufnr) and vim.bo[each.bufnr].modified then
-      local text = '%s has unsaved changes; write them first (buffer_write)'
+      local text = '%s has unsaved changes; write them first (file_save)'
       return errors.new('tool_error', text:format(each.path))
     end
   end

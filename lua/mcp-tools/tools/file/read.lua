@@ -1,23 +1,75 @@
---- Reads a file on disk.
+--- Reads a file as the editor has it.
 
-local open = require('mcp-tools.editor.buffer.open')
+local buffers = require('mcp-tools.editor.buffer')
+local find = require('mcp-tools.editor.symbol.find')
 local read = require('mcp-tools.privacy.read')
+local read_state = require('mcp-tools.editor.edit.read_state')
 local result = require('mcp-tools.editor.result')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
+--- Maximum size of a file that is not open, in bytes: all its lines are counted.
+local MAX_FILE = 32 * 1024 * 1024
+
+local DISK = { conflict = 'changed by others', gone = 'deleted' }
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target with a buffer
+---@return table?
+---@return mcp-tools.Error? err
+local function read_buffer(ctx, args, found)
+  local bufnr = found.bufnr
+  local total = vim.api.nvim_buf_line_count(bufnr)
+  local err = result.range_fault(args, total)
+  if err then
+    return nil, err
+  end
+  read_state.note(ctx, found)
+  local wanted = result.last_line(args, total) - args.start_line + 1
+  local lines = buffers.some_lines(bufnr, args.start_line, wanted, result.MAX_TEXT + 1)
+  local answer = result.lines(lines, {
+    path = vim.api.nvim_buf_get_name(bufnr) ~= '' and utf8.repair(found.shown) or nil,
+    bufnr = bufnr,
+    modified = vim.bo[bufnr].modified,
+    changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
+    disk = DISK[found.state],
+  }, args, total)
+  answer.truncated = answer.truncated or #lines < wanted or nil
+  return answer
+end
+
+---@param ctx mcp-tools.Ctx
+---@param args table
+---@param found mcp-tools.Target
+---@return table?
+---@return mcp-tools.Error? err
+local function read_file(ctx, args, found)
+  read_state.note(ctx, found)
+  local range = { first = args.start_line, last = result.last_line(args, math.huge), max_bytes = result.MAX_TEXT }
+  local lines, total = ctx:await(function(done)
+    read.lines(found.path, MAX_FILE, range --[[@as mcp-tools.LineRange]], done, function(real)
+      return ctx:covers(real)
+    end)
+  end)
+  local err = not lines and total or result.range_fault(args, total)
+  if err then
+    return nil, err
+  end
+  return result.lines(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total)
+end
+
 return {
   name = 'file_read',
   title = 'Read a file',
-  description = 'Reads a file on disk, without unsaved changes of the editor (use buffer_read for those; unsaved: there'
-    .. ' are some). Lines count from 1. If next_line is present, continue there.',
+  description = 'Reads a file as the editor has it, unsaved changes included: all of it, a range of lines, or one'
+    .. ' symbol. Use it for files that are open in the editor, and to read one function of a large file. Returns'
+    .. ' numbered lines.',
+  search_hint = 'view, show, cat, open file, source of a function, buffer',
   args = {
-    path = {
-      type = 'string',
-      description = 'File',
-      required = true,
-    },
-    start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
+    path = { type = 'string', description = 'File' },
+    symbol = { type = 'string', description = 'Name path such as `Class/method`, instead of lines', minLength = 1 },
+    start_line = { type = 'integer', description = 'First line, from 1', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     limit = {
       type = 'integer',
@@ -26,29 +78,50 @@ return {
       minimum = 1,
       maximum = 100000,
     },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
+  recommended = true,
   run = function(ctx, args)
-    local found, err = target.await(ctx, { path = args.path }, {})
+    if args.symbol then
+      local picked, err = find.one(ctx, args)
+      if not picked then
+        return nil, err
+      end
+      local range = { start_line = picked.node.line, end_line = picked.node.end_line, limit = args.limit }
+      local answer, fault = read_buffer(ctx, range, picked.source)
+      if answer then
+        answer.symbol = picked.path
+      end
+      return answer, fault
+    end
+    local found, err = target.await(ctx, args, {})
     if not found then
       return nil, err
     end
-    local range = {
-      first = args.start_line,
-      last = result.last_line(args, math.huge),
-      max_bytes = result.MAX_TEXT,
-    }
-    local lines, total = ctx:await(function(done)
-      read.lines(found.path, open.MAX_BYTES, range --[[@as mcp-tools.LineRange]], done)
-    end)
-    err = not lines and total or result.range_fault(args, total)
-    if err then
-      return nil, err
+    return (found.bufnr and read_buffer or read_file)(ctx, args, found)
+  end,
+  render = function(value)
+    local head = ('%s%s, lines %d-%d of %d'):format(
+      value.path or ('buffer %d'):format(value.bufnr),
+      value.symbol and (', %s'):format(value.symbol) or '',
+      value.start_line,
+      value.end_line,
+      value.lines
+    )
+    head = value.modified and head .. ', with unsaved changes' or head
+    head = value.disk and ('%s; on disk it was %s'):format(head, value.disk) or head
+    head = value.lossy and head .. '; bytes that are not UTF-8 are shown as \239\191\189' or head
+    if value.next_line then
+      head = ('%s; start_line=%d goes on'):format(head, value.next_line)
+    elseif value.truncated then
+      head = head .. '; the line is cut'
     end
-    local about = {
-      path = (utf8.repair(found.shown)),
-      unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
-    }
-    return result.lines(lines, about, args, total)
+    local rows, line = { head }, value.start_line
+    for text in vim.gsplit(value.text, '\n', { plain = true }) do
+      rows[#rows + 1] = line .. '\t' .. text
+      line = line + 1
+    end
+    return table.concat(rows, '\n')
   end,
 }

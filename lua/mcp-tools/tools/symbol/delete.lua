@@ -1,5 +1,6 @@
 --- Deletes a symbol that is not used.
 
+local answer = require('mcp-tools.editor.edit.answer')
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')
@@ -34,13 +35,15 @@ local preview, run = change.handlers(edits.delete, refusal)
 return {
   name = 'symbol_delete',
   title = 'Delete an unused symbol',
-  description = 'Deletes the definition of a symbol, with the comments and decorators above it. Refuses when something'
-    .. ' uses it, and lists what. One undo block; an open file is left unsaved, another is written. Lines count'
-    .. ' from 1.',
+  description = 'Deletes a function, method or class with its decorators and comments. Refuses, and lists the uses,'
+    .. ' when something still uses it.',
+  search_hint = 'remove function, dead code, unused',
   args = change.args({}),
   annotations = { read_only = false, destructive = true, idempotent = false },
+  recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
   preview = preview,
   run = run,
+  render = answer.text,
 }

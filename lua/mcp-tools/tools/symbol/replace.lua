@@ -1,31 +1,59 @@
 --- Replaces the definition of a symbol.
 
+local answer = require('mcp-tools.editor.edit.answer')
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
+local errors = require('mcp-tools.errors')
 
 local preview, run = change.handlers(function(lines, place, args)
-  return edits.replace(lines, place, args.body)
+  if args.body and not edits.has_signature(lines, place, args.body) then
+    return edits.replace_body(lines, place, args.body)
+  end
+  return edits.replace(lines, place, args.definition or args.body)
 end)
+
+--- Returns an error unless there is one text.
+---@param args table
+---@return mcp-tools.Error?
+local function refusal(args)
+  if (args.definition == nil) == (args.body == nil) then
+    return errors.new('validation_error', 'definition: give the complete definition, or only its `body`')
+  end
+end
 
 return {
   name = 'symbol_replace',
   title = 'Replace a symbol',
-  description = 'Replaces the whole definition of a symbol, signature included, with body, which must define it again.'
-    .. ' Comments and decorators above it stay. The indent is adjusted. One undo block; an open file is left unsaved,'
-    .. ' another is written. Lines count from 1.',
+  description = 'Replaces a function, method or class: the complete `definition`, or only its `body`, which keeps the'
+    .. ' signature. Decorators and comments above stay. Reading it before is not needed.',
+  search_hint = 'rewrite function, change method, edit class',
   args = change.args({
-    body = {
+    definition = {
       type = 'string',
-      description = 'The complete new definition: signature and body, without the decorators that stay',
-      required = true,
+      description = 'Signature and body',
       minLength = 1,
       maxLength = change.MAX_TEXT,
     },
+    body = { type = 'string', description = 'Body only', minLength = 1, maxLength = change.MAX_TEXT },
   }),
   annotations = { read_only = false, destructive = true, idempotent = true },
+  recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
-  previewed = { 'body' },
-  preview = preview,
-  run = run,
+  previewed = { 'definition', 'body' },
+  preview = function(args, again)
+    local err = refusal(args)
+    if err then
+      return nil, err
+    end
+    return preview(args, again)
+  end,
+  run = function(ctx, args)
+    local err = refusal(args)
+    if err then
+      return nil, err
+    end
+    return run(ctx, args)
+  end,
+  render = answer.text,
 }

@@ -245,7 +245,7 @@ end)
 describe('a target', function()
   --- The ctx of a call that was decided on some targets.
   local function ctx_of(targets)
-    local call = Call.new({ id = 'x', name = 'buffer_read', host = 'test' })
+    local call = Call.new({ id = 'x', name = 'file_read', host = 'test' })
     call.root, call.targets = project.root, targets or {}
     return Ctx.new(call, function() end)
   end

@@ -146,10 +146,9 @@ describe('a buffer that was loaded for a call', function()
   end
 
   local function edit(path, search)
-    local value =
-      project.call('buffer_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
-    t.eq(true, t.ok(value).written)
-    return value
+    local value = project.call('file_edit', { path = path, edits = { { search = search, replace = search:upper() } } })
+    t.eq(true, t.ok(value).files[1].written)
+    return value.files[1]
   end
 
   local path
@@ -166,7 +165,7 @@ describe('a buffer that was loaded for a call', function()
   end)
 
   it('is unloaded some time after the call', function()
-    t.ok((project.call('buffer_read', { path = path, symbol = 'f' })))
+    t.ok((project.call('file_read', { path = path, symbol = 'f' })))
     is_gone(path)
     edit(path, 'return f')
     is_gone(path)
@@ -232,7 +231,7 @@ end)
 
 describe('a file that is loaded for a call', function()
   local CALLS = {
-    buffer_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
+    file_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
     buffer_diff = { path = 'a.lua' },
     file_replace = { query = 'one', replacement = 'two', dry_run = false, expected_count = 1 },
     editor_open = { path = 'a.lua' },

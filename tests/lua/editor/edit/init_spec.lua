@@ -467,7 +467,7 @@ end)
 
 describe('what agents change', function()
   local function edit_buffer(args)
-    local outcome = project.run('tool', 'buffer_edit', args)
+    local outcome = project.run('tool', 'file_edit', args)
     t.eq(nil, outcome.error)
     return changes.list()[1]
   end
@@ -502,7 +502,7 @@ describe('what agents change', function()
 
   it('is kept with who, when, which tool and the lines', function()
     local change, path = edited('a\nb\nc\n', { { search = 'b\n', replace = 'B\nB2\n' } })
-    t.eq({ 'buffer_edit', path, false }, { change.tool, change.path, change.is_new })
+    t.eq({ 'file_edit', path, false }, { change.tool, change.path, change.is_new })
     t.ok(math.abs(os.time() - change.at) < 60)
     t.eq({ { start = 2, count = 1, old = { 'b' }, new = { 'B', 'B2' } } }, change.hunks)
     t.eq({ 'a', 'B', 'B2', 'c' }, changes.after(change))
@@ -572,10 +572,10 @@ describe('what agents change', function()
         told = args.data.hunks
       end,
     })
-    local outcome = project.run('tool', 'buffer_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
+    local outcome = project.run('tool', 'file_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
     t.eq('-- header\na\nb = 1\nc\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
     local hunks = { { line = 1, removed = 0, added = 1 }, { line = 3, removed = 1, added = 1 } }
-    t.eq({ hunks, hunks }, { told, outcome.value.applied })
+    t.eq({ hunks, hunks }, { told, outcome.value.files[1].hunks })
     local change = changes.list()[1]
     t.eq({ '-- header', 'a', 'b = 1', 'c' }, changes.after(change))
     t.eq({ hunks = 2, left = 0 }, (back(change)))

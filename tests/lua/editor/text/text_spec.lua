@@ -284,7 +284,7 @@ describe('edits by search', function()
     for _ = 1, 4000 do
       local whole, search = random(14, 'ab\n\n'), random(5, 'ab\n\n')
       local lines = vim.split(whole, '\n', { plain = true })
-      local edits, err = search_replace.edits(lines, { { search = search, replace = 'X\n' } }, { brief = true })
+      local edits, err = search_replace.edits(lines, { { old_text = search, new_text = 'X\n' } }, { brief = true })
       local expected = count(whole .. '\n', search)
       t.eq({ whole, search, expected == 1 }, { whole, search, edits ~= nil })
       if edits then
@@ -310,11 +310,11 @@ describe('edits by search', function()
     for shift = 0, 6 do
       local lines = { ('z'):rep(256 * 1024 - 300000 % 7 + shift) .. line }
       local at = lines[1]:find('needle', 1, true) - 1
-      local edits = t.ok(search_replace.edits(lines, { { search = 'needle', replace = '' } }))
+      local edits = t.ok(search_replace.edits(lines, { { old_text = 'needle', new_text = '' } }))
       t.eq({ at, at + 6 }, { edits[1].start_col, edits[1].end_col })
     end
     local lines = { ('a'):rep(256 * 1024 - 3) .. 'bcdefg' .. ('a'):rep(1000) }
-    t.ok(search_replace.edits(lines, { { search = 'bcdefg', replace = '' } }))
+    t.ok(search_replace.edits(lines, { { old_text = 'bcdefg', new_text = '' } }))
   end)
 
   it('take a time that grows with the text, not with what is looked for', function()
@@ -325,7 +325,7 @@ describe('edits by search', function()
     lines[#lines] = 'last'
     local search = table.concat(lines, '\n', 1, 100000) .. '\nnot there'
     local begun = vim.uv.hrtime()
-    t.eq(nil, (search_replace.edits(lines, { { search = search, replace = '' } }, { brief = true })))
+    t.eq(nil, (search_replace.edits(lines, { { old_text = search, new_text = '' } }, { brief = true })))
     t.ok(vim.uv.hrtime() - begun < 2e9)
   end)
 end)

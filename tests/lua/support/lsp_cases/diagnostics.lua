@@ -59,33 +59,29 @@ return function(kind)
       t.eq('unknown', result.checked)
     end)
 
-    it('are in the answer of an edit when that is asked for, of the text that it made', function()
+    it('are in the answer of an edit, of the text that it made', function()
       local file = here.file:gsub('new%.', 'edited.')
       ok('diagnostics_list', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
-      local answer = ok('file_write', { path = file, text = here.clean, diagnostics = true })
-      t.eq({ 'yes', 0, {} }, { answer.diagnostics.checked, answer.diagnostics.total, answer.diagnostics.rows })
+      local function checked(answer)
+        local one = answer.diagnostics[1]
+        return { one.checked, one.total, #one.rows }
+      end
+      t.eq({ 'yes', 0, 0 }, checked(ok('file_write', { path = file, text = here.clean })))
+      local answer
       local function edit(text, total)
-        local edits = { { start_line = 1, replace = (text:gsub('\n$', '')) } }
-        local args = { path = file, edits = edits, changedtick = ok('buffer_read', { path = file }).changedtick }
-        args.diagnostics = true
-        answer = ok('buffer_edit', args)
-        t.eq({ 'yes', total, total }, {
-          answer.diagnostics.checked,
-          answer.diagnostics.total,
-          #answer.diagnostics.rows,
-        })
+        ok('file_read', { path = file })
+        answer = ok('file_edit', { path = file, start_line = 1, new_text = (text:gsub('\n$', '')) })
+        t.eq({ 'yes', total, total }, checked(answer))
       end
       edit(here.wrong, 1)
       edit(here.clean, 0)
       edit(here.wrong, 1)
-      t.matches('^1:%d+ error .*', answer.diagnostics.rows[1])
-      answer = ok('symbol_insert', { path = file, symbol = 'value', text = here.comment, diagnostics = true })
-      t.eq({ 'yes', 1 }, { answer.diagnostics.checked, answer.diagnostics.total })
-      t.eq(nil, ok('symbol_insert', { path = file, symbol = 'value', text = here.comment }).diagnostics)
+      t.matches('^1:%d+ error .*', answer.diagnostics[1].rows[1])
+      t.eq({ 'yes', 1, 1 }, checked(ok('symbol_insert', { path = file, symbol = 'value', text = here.comment })))
+      local insert = { path = file, symbol = 'value', text = here.comment, diagnostics = false }
+      t.eq(nil, ok('symbol_insert', insert).diagnostics)
       edit(here.clean, 0)
-      answer = ok('file_write', { path = 'edited.txt', text = 'text', diagnostics = true })
-      t.eq('unknown', answer.diagnostics.checked)
-      t.matches('no language server .*diagnostics_list', answer.diagnostics.why)
+      t.eq(nil, ok('file_write', { path = 'edited.txt', text = 'text' }).diagnostics)
     end)
 
     it('of a file that is not open are there when it was checked', function()

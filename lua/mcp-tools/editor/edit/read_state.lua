@@ -1,0 +1,61 @@
+--- What each client knows of files: the version that it last read, or made itself. Edits by line number and the
+--- replacement of a whole file need the current one.
+
+local lru = require('mcp-tools.util.lru')
+local per_session = require('mcp-tools.util.per_session')
+
+local M = {}
+
+--- Maximum number of files of one client.
+local MAX_FILES = 1000
+
+---@class mcp-tools.FileVersion
+---@field bufnr integer? loaded
+---@field changedtick integer?
+---@field stamp string? state of the file, if it has the same text
+
+local versions_of = per_session(function()
+  return lru(MAX_FILES)
+end)
+
+---@param place { path: string?, bufnr: integer? } `path`: resolved
+---@return string
+local function key_of(place)
+  return place.path or ('buffer %d'):format(place.bufnr)
+end
+
+---@param place { path: string?, bufnr: integer? }
+---@return mcp-tools.FileVersion
+local function version_of(place)
+  local bufnr = place.bufnr
+  local is_loaded = bufnr and vim.api.nvim_buf_is_loaded(bufnr)
+  local stat = place.path and not (is_loaded and vim.bo[bufnr].modified) and vim.uv.fs_stat(place.path)
+  return {
+    bufnr = is_loaded and bufnr or nil,
+    changedtick = is_loaded and vim.api.nvim_buf_get_changedtick(bufnr) or nil,
+    stamp = stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or nil,
+  }
+end
+
+--- Notes that a client knows the current text of a file. Call it before the text is read, if that takes time.
+---@param ctx mcp-tools.Ctx
+---@param place { path: string?, bufnr: integer? } `path`: resolved
+function M.note(ctx, place)
+  versions_of(ctx):set(key_of(place), version_of(place))
+end
+
+--- Returns whether a client knows the current text of a file.
+---@param ctx mcp-tools.Ctx
+---@param place { path: string?, bufnr: integer? } `path`: resolved
+---@return boolean? is_known nil: it has never read the file
+function M.is_known(ctx, place)
+  local known = versions_of(ctx):get(key_of(place))
+  if not known then
+    return nil
+  end
+  local now = version_of(place)
+  return now.bufnr ~= nil and now.bufnr == known.bufnr and now.changedtick == known.changedtick
+    or now.stamp ~= nil and now.stamp == known.stamp
+end
+
+return M

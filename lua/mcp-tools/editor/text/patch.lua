@@ -1,0 +1,298 @@
+--- Patches: unified diffs and the `apply_patch` format of Codex, parsed, and their hunks located in a text.
+
+local errors = require('mcp-tools.errors')
+local substring = require('mcp-tools.util.substring')
+
+local M = {}
+
+--- Maximum number of hunks, and of places of one hunk that are compared.
+local MAX_HUNKS, MAX_PLACES = 500, 1000
+
+---@class mcp-tools.PatchHunk
+---@field line integer? 1-based line of the old text where it begins
+---@field after string[]? lines before it, each the first one after the previous, as in `@@ class Parser`
+---@field at_end boolean? it is at the end of the file
+---@field rows string[] each with its first character: ' ', '-' or '+'
+
+---@class mcp-tools.PatchFile
+---@field path string
+---@field new boolean whether it creates the file
+---@field hunks mcp-tools.PatchHunk[]
+
+---@param line integer
+---@param text string
+---@return mcp-tools.Error
+local function fault(line, text)
+  return errors.new('validation_error', ('patch: line %d: %s'):format(line, text))
+end
+
+--- Returns the path of a header of a unified diff.
+---@param text string after `--- ` or `+++ `
+---@return string? path nil: /dev/null
+local function header_path(text)
+  local path = text:match('^[^\t]*'):gsub('%s+$', '')
+  path = path:match('^"(.*)"$') or path
+  return path ~= '/dev/null' and (path:match('^[ab]/(.+)$') or path) or nil
+end
+
+local DELETES = 'files are not deleted by patches; delete the file with a command'
+local RENAMES = 'files are not renamed by patches; use file_move'
+
+---@param files mcp-tools.PatchFile[]
+---@param fields table
+---@return mcp-tools.PatchHunk
+local function add_hunk(files, fields)
+  local hunk = vim.tbl_extend('error', { rows = {} }, fields)
+  table.insert(files[#files].hunks, hunk)
+  return hunk
+end
+
+---@param lines string[]
+---@return mcp-tools.PatchFile[]?
+---@return mcp-tools.Error? err
+local function parse_unified(lines)
+  local files, hunk, old = {}, nil, nil
+  local left_old, left_new = 0, 0 -- rows that the hunk still has
+  for number, row in ipairs(lines) do
+    local start, old_count, new_count = row:match('^@@ %-(%d+),?(%d*) %+%d+,?(%d*) @@')
+    if left_old > 0 or left_new > 0 then
+      row = row == '' and ' ' or row
+      local first = row:sub(1, 1)
+      if first == ' ' or first == '-' or first == '+' then
+        left_old = left_old - (first == '+' and 0 or 1)
+        left_new = left_new - (first == '-' and 0 or 1)
+        table.insert(hunk.rows, row)
+      elseif first ~= '\\' then
+        return nil, fault(number, "a row of a hunk begins with ' ', '-' or '+'; the counts in its header may be wrong")
+      end
+    elseif row:find('^%-%-%- ') then
+      old = header_path(row:sub(5)) or ''
+    elseif row:find('^%+%+%+ ') and old then
+      local new = header_path(row:sub(5))
+      if not new then
+        return nil, fault(number, DELETES)
+      elseif old ~= '' and old ~= new then
+        return nil, fault(number, RENAMES)
+      end
+      table.insert(files, { path = new, new = old == '', hunks = {} })
+    elseif start and #files > 0 then
+      left_old, left_new = tonumber(old_count) or 1, tonumber(new_count) or 1
+      hunk = add_hunk(files, { line = tonumber(start) + (left_old == 0 and 1 or 0) })
+    end
+  end
+  if left_old > 0 or left_new > 0 then
+    return nil, errors.new('validation_error', 'patch: the last hunk has fewer rows than its header says')
+  end
+  return files
+end
+
+---@param lines string[]
+---@return mcp-tools.PatchFile[]?
+---@return mcp-tools.Error? err
+local function parse_codex(lines)
+  local files, hunk = {}, nil ---@type mcp-tools.PatchFile[], mcp-tools.PatchHunk?
+  for number, row in ipairs(lines) do
+    local verb, path = row:match('^%*%*%* (%a+) File: (.+)$')
+    if verb == 'Add' or verb == 'Update' then
+      table.insert(files, { path = path, new = verb == 'Add', hunks = {} })
+      hunk = verb == 'Add' and add_hunk(files, {}) or nil
+    elseif verb then
+      return nil, fault(number, DELETES)
+    elseif row:find('^%*%*%* Move to: ') then
+      return nil, fault(number, RENAMES)
+    elseif row == '*** End of File' and hunk then
+      hunk.at_end = true
+    elseif row:sub(1, 2) == '@@' and #files > 0 then
+      local anchor = vim.trim(row:sub(3))
+      if not hunk or #hunk.rows > 0 then
+        hunk = add_hunk(files, { after = {} })
+      end
+      table.insert(hunk.after, anchor ~= '' and anchor or nil)
+    elseif #files > 0 and not row:find('^%*%*%*') then -- the first hunk needs no `@@`
+      row = row == '' and ' ' or row
+      if not row:find('^[ +-]') then
+        return nil, fault(number, "a row of a hunk begins with ' ', '-' or '+'")
+      end
+      hunk = hunk or row ~= ' ' and add_hunk(files, {}) or nil
+      if hunk then
+        table.insert(hunk.rows, row)
+      end
+    end
+  end
+  for _, file in ipairs(files) do
+    for _, one in ipairs(file.hunks) do
+      while one.rows[#one.rows] == ' ' do -- empty lines between hunks
+        table.remove(one.rows)
+      end
+    end
+  end
+  return files
+end
+
+--- Parses a unified diff or `apply_patch` text.
+---@param text string
+---@return mcp-tools.PatchFile[]?
+---@return mcp-tools.Error? err
+function M.parse(text)
+  local lines = vim.split((text:gsub('\r\n', '\n')), '\n', { plain = true })
+  local is_codex = ('\n' .. text):find('\n%*%*%* %a+ File: ') ~= nil
+  local files, err = (is_codex and parse_codex or parse_unified)(lines)
+  if not files then
+    return nil, err
+  end
+  local count = 0
+  for _, file in ipairs(files) do
+    count = count + #file.hunks
+  end
+  if count == 0 or count > MAX_HUNKS then
+    local text_ = count == 0 and 'neither a unified diff nor apply_patch text' or 'more than %d hunks'
+    return nil, errors.new('validation_error', 'patch: ' .. text_:format(MAX_HUNKS))
+  end
+  return files
+end
+
+--- Returns the text of a file that a patch creates.
+---@param file mcp-tools.PatchFile
+---@return string
+function M.new_text(file)
+  local lines = {}
+  for _, hunk in ipairs(file.hunks) do
+    for _, row in ipairs(hunk.rows) do
+      table.insert(lines, row:sub(2))
+    end
+  end
+  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
+end
+
+---@param line string
+---@return string
+local function right_trimmed(line)
+  return (line:match('^(.*%S)') or '')
+end
+
+--- Finds lines in a text. Linear: the lines are compared as one text.
+---@param lines string[]
+---@param wanted string[] at least one
+---@param loosely boolean ignore white space at the ends of lines
+---@return integer[] rows 1-based
+local function find_lines(lines, wanted, loosely)
+  local starts, parts, at = {}, {}, 2
+  for i, line in ipairs(lines) do
+    parts[i] = loosely and right_trimmed(line) or line
+    starts[at], at = i, at + #parts[i] + 1
+  end
+  local text = '\n' .. table.concat(parts, '\n') .. '\n'
+  local needle = '\n' .. table.concat(loosely and vim.tbl_map(right_trimmed, wanted) or wanted, '\n') .. '\n'
+  local find, rows = substring.finder(needle), {}
+  local found = find(text, 1)
+  while found and #rows < MAX_PLACES do
+    rows[#rows + 1] = starts[found + 1]
+    found = find(text, found + 1)
+  end
+  return rows
+end
+
+--- Returns the first line after the anchors of a hunk.
+---@param lines string[]
+---@param hunk mcp-tools.PatchHunk
+---@param from integer 1-based
+---@return integer? row
+---@return string? missing anchor
+local function after_anchors(lines, hunk, from)
+  for _, anchor in ipairs(hunk.after or {}) do
+    local wanted, found = vim.trim(anchor), nil
+    for row = from, #lines do
+      if vim.trim(lines[row]) == wanted then
+        found = row
+        break
+      end
+    end
+    for row = found and #lines + 1 or from, #lines do
+      if lines[row]:find(wanted, 1, true) then
+        found = row
+        break
+      end
+    end
+    if not found then
+      return nil, anchor
+    end
+    from = found + 1
+  end
+  return from
+end
+
+--- Returns where a hunk begins.
+---@param lines string[]
+---@param hunk mcp-tools.PatchHunk
+---@param wanted string[] its old lines
+---@param from integer 1-based line after the previous hunk
+---@param shift integer how far the previous hunk was from its line
+---@return integer? row
+---@return string? problem
+local function locate(lines, hunk, wanted, from, shift)
+  local missing
+  from, missing = after_anchors(lines, hunk, from)
+  if not from then
+    return nil, ('the line %q was not found'):format(missing)
+  elseif #wanted == 0 then
+    local has_anchor = hunk.after and #hunk.after > 0
+    return hunk.line and math.min(hunk.line + shift, #lines + 1) or has_anchor and from or #lines + 1
+  end
+  for _, loosely in ipairs({ false, true }) do
+    local best
+    for _, row in ipairs(find_lines(lines, wanted, loosely)) do
+      local goal = hunk.line and hunk.line + shift or hunk.at_end and #lines - #wanted + 1 or from
+      if row >= from and (not best or math.abs(row - goal) < math.abs(best - goal)) then
+        best = row
+      end
+    end
+    if best then
+      return best
+    end
+  end
+  return nil,
+    ('these lines were not found%s:\n%s'):format(
+      from > 1 and (' after line %d'):format(from - 1) or '',
+      table.concat(wanted, '\n')
+    )
+end
+
+--- Returns the edits of the hunks of one file. Context lines keep the text of the file.
+---@param lines string[]
+---@param hunks mcp-tools.PatchHunk[]
+---@return mcp-tools.Edit[]?
+---@return mcp-tools.Error? err
+function M.edits(lines, hunks)
+  local edits, from, shift = {}, 1, 0
+  for i, hunk in ipairs(hunks) do
+    local wanted = {}
+    for _, row in ipairs(hunk.rows) do
+      if row:sub(1, 1) ~= '+' then
+        table.insert(wanted, row:sub(2))
+      end
+    end
+    local at, problem = locate(lines, hunk, wanted, from, shift)
+    if not at then
+      return nil, errors.new('not_found', ('patch: hunk %d: %s'):format(i, problem))
+    end
+    local new, row = {}, at
+    for _, each in ipairs(hunk.rows) do
+      local first = each:sub(1, 1)
+      if first ~= '-' then
+        table.insert(new, first == ' ' and lines[row] or each:sub(2))
+      end
+      row = row + (first == '+' and 0 or 1)
+    end
+    table.insert(edits, {
+      start_line = at - 1,
+      start_col = 0,
+      end_line = at - 1 + #wanted,
+      end_col = 0,
+      text = #new > 0 and table.concat(new, '\n') .. '\n' or '',
+    })
+    from, shift = at + #wanted, hunk.line and at - hunk.line or shift
+  end
+  return edits
+end
+
+return M

@@ -1,0 +1,339 @@
+--- Edits one or several files.
+
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local answer = require('mcp-tools.editor.edit.answer')
+local buffer_change = require('mcp-tools.editor.edit.change')
+local buffers = require('mcp-tools.editor.buffer')
+local create = require('mcp-tools.editor.edit.create')
+local edit = require('mcp-tools.editor.edit')
+local edit_review = require('mcp-tools.editor.edit.edit_review')
+local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
+local patches = require('mcp-tools.editor.text.patch')
+local preview = require('mcp-tools.editor.edit.preview')
+local read_state = require('mcp-tools.editor.edit.read_state')
+local search_edits = require('mcp-tools.editor.text.search_replace')
+local target = require('mcp-tools.editor.buffer.target')
+local time_slice = require('mcp-tools.util.time_slice')
+
+--- Maximum length of a text in which similar places are searched synchronously, in lines.
+local MAX_LINES = 1000
+--- Number of attempts while others change the text.
+local TRIES = 5
+--- Maximum number of files.
+local MAX_FILES = 100
+
+local DISK = { conflict = 'changed by others' }
+
+--- The edits of one file.
+---@class mcp-tools.EditGroup
+---@field path string? as given
+---@field bufnr integer?
+---@field index integer of the first edit in the call, from 1
+---@field edits table[]
+---@field hunks mcp-tools.PatchHunk[]? of a patch
+---@field is_new boolean? the file is created
+---@field is_open boolean the user has it open, so it is not written
+
+---@param index integer
+---@param text string
+---@return mcp-tools.Error
+local function fault(index, text)
+  local field = ('edits[%d]'):format(index - 1)
+  return errors.new('validation_error', ('%s: %s'):format(field, text), { { field = field, message = text } })
+end
+
+--- Fields of one edit.
+local EDIT = {
+  path = { type = 'string', description = 'File' },
+  old_text = { type = 'string', description = 'Exact text to replace, unique in the file' },
+  new_text = { type = 'string', description = 'Replacement; empty deletes' },
+  start_line = { type = 'integer', description = 'First line to replace, instead of old_text', minimum = 1 },
+  end_line = { type = 'integer', description = 'Last line; start_line - 1 inserts before start_line', minimum = 0 },
+  replace_all = { type = 'boolean', description = 'Replace every occurrence' },
+  bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+}
+
+--- Converts a patch, and the form of other agents' tools for one edit, to `edits`.
+---@param args table not checked yet
+---@return table? args
+---@return mcp-tools.Error? err
+local function prepare(args)
+  if type(args.patch) == 'string' and args.edits == nil then
+    local files, err = patches.parse(args.patch)
+    if not files then
+      return nil, err
+    end
+    args.edits = {}
+    for i, file in ipairs(files) do
+      local text = file.new and patches.new_text(file) or nil
+      args.edits[i] = { path = file.path, new_text = text, hunks = not file.new and file.hunks or nil }
+    end
+    args.patch = nil
+  elseif args.edits == nil and type(args.new_text) == 'string' then
+    local one = {}
+    for name in pairs(EDIT) do
+      one[name], args[name] = args[name], nil
+    end
+    args.edits = { one }
+  end
+  return args
+end
+
+--- Returns the edits of each file, in the order of the call.
+---@param args table
+---@return mcp-tools.EditGroup[]?
+---@return mcp-tools.Error? err
+local function groups_of(args)
+  local groups, by_place = {}, {}
+  for i, one in ipairs(args.edits) do
+    local path, bufnr = one.path, one.bufnr
+    if not path and not bufnr then
+      path, bufnr = args.path, args.bufnr
+    end
+    local found, err = buffers.find({ path = path, bufnr = bufnr })
+    if not found then
+      return nil, err.code == 'validation_error' and fault(i, 'path: which file?') or err
+    end
+    local key = found.bufnr or found.path
+    local group = by_place[key]
+    if not group then
+      local is_open = found.bufnr ~= nil and not buffers.is_unseen(found.bufnr)
+      group = { path = path, bufnr = bufnr, index = i, edits = {}, is_open = is_open }
+      by_place[key] = group
+      table.insert(groups, group)
+    end
+    local exists = found.bufnr or vim.uv.fs_lstat(found.path)
+    if group.hunks or group.is_new or one.hunks and #group.edits > 0 then
+      return nil, fault(i, 'the file occurs twice')
+    elseif one.hunks then
+      group.hunks = one.hunks
+    elseif not one.new_text then
+      return nil, fault(i, 'new_text: is missing')
+    elseif not exists and (one.old_text or '') == '' and not one.start_line then
+      group.is_new = true
+    elseif exists and not one.old_text and not one.start_line then
+      return nil, fault(i, 'give either old_text, or start_line and end_line; the file exists')
+    elseif one.old_text == '' then
+      return nil, fault(i, 'old_text: must not be empty; the file exists')
+    end
+    table.insert(group.edits, vim.tbl_extend('force', one, { index = i }))
+  end
+  if #groups > MAX_FILES then
+    return nil, errors.new('validation_error', ('edits: at most %d files'):format(MAX_FILES))
+  end
+  return groups
+end
+
+---@param group mcp-tools.EditGroup
+---@return boolean
+local function has_line_numbers(group)
+  return vim.iter(group.edits):any(function(one)
+    return one.start_line ~= nil
+  end)
+end
+
+--- Returns the edits of a group for the current text.
+---@param lines string[]
+---@param group mcp-tools.EditGroup
+---@param opts { pause: fun()?, brief: boolean? }
+---@return mcp-tools.Edit[]?
+---@return mcp-tools.Error? err
+local function edits_of(lines, group, opts)
+  if group.hunks then
+    return patches.edits(lines, group.hunks)
+  end
+  return search_edits.edits(lines, group.edits, opts)
+end
+
+--- Returns what is to be done in one file.
+---@param ctx mcp-tools.Ctx
+---@param group mcp-tools.EditGroup
+---@return mcp-tools.FileEdits?
+---@return mcp-tools.Error? err
+---@return mcp-tools.Target? found
+local function item_of(ctx, group)
+  local found, err = target.await(ctx, { path = group.path, bufnr = group.bufnr }, { load = true })
+  if not found then
+    return nil, err
+  end
+  local bufnr, is_numbered = found.bufnr, has_line_numbers(group)
+  err = edit.refusal(bufnr)
+  if not err and is_numbered and not read_state.is_known(ctx, found) then
+    local text = 'start_line: %s has changed since you read it, or you have not; read it with file_read'
+    err = errors.new('stale', text:format(found.shown))
+  end
+  if err then
+    return nil, err
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(bufnr)
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local edits
+  edits, err = edits_of(lines, group, { pause = time_slice.of(ctx) })
+  if not edits then
+    return nil, err
+  end
+  local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick, lines = lines }
+  item.write = not group.is_open
+  return item, nil, found
+end
+
+--- Edits the files that exist.
+---@param ctx mcp-tools.Ctx
+---@param groups mcp-tools.EditGroup[]
+---@param save boolean?
+---@return mcp-tools.FilesEdited?
+---@return mcp-tools.Error? err
+---@return table<integer, table> more fields of the files
+---@return boolean? overtaken a text has changed in the meantime, and the edits can be made again without a review
+local function attempt(ctx, groups, save)
+  local items, more, is_free = {}, {}, not edit_review.is_needed(ctx)
+  for i, group in ipairs(groups) do
+    local item, err, found = item_of(ctx, group)
+    if not item then
+      return nil, err, more
+    end
+    item.write = item.write or save == true
+    items[i], more[i] = item, { disk = DISK[found.state] }
+    is_free = is_free and not has_line_numbers(group)
+  end
+  if #items == 0 then
+    return {}, nil, more
+  end
+  local files, err = ctx:await(function(done)
+    edit.apply_all(items, { ctx = ctx }, done)
+  end)
+  local function has_changed(item)
+    return edit.refusal(item.bufnr, item.changedtick) ~= nil
+  end
+  return files, err, more, is_free and err and err.code == 'stale' and vim.iter(items):any(has_changed)
+end
+
+--- Creates the new files.
+---@param ctx mcp-tools.Ctx
+---@param groups mcp-tools.EditGroup[]
+---@return { path: string, shown: string, lines: string[] }[] made
+---@return mcp-tools.Error? err
+local function create_all(ctx, groups)
+  local made = {}
+  for _, group in ipairs(groups) do
+    local text = group.edits[1].new_text
+    local found, err = target.await(ctx, { path = group.path }, {})
+    if found then
+      local _
+      _, err = create.file(ctx, found.path, text)
+    end
+    if err then
+      return made, err
+    end
+    table.insert(made, { path = found.path, shown = found.shown, lines = file_text.lines_of(text) })
+  end
+  return made
+end
+
+---@param args table
+---@param again fun()?
+---@return string?
+---@return mcp-tools.Error? err
+local function preview_all(args, again)
+  local groups, err = groups_of(args)
+  if not groups then
+    return nil, err
+  end
+  local parts = {}
+  for _, group in ipairs(groups) do
+    local text
+    if group.is_new then
+      text, err = preview.of_new(group.path, group.edits[1].new_text)
+    else
+      text, err = preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
+        if not group.hunks and not search_edits.is_quick(lines, group.edits) then
+          return nil, nil, 'the text is too large'
+        end
+        return edits_of(lines, group, { brief = #lines > MAX_LINES })
+      end, again)
+    end
+    if not text then
+      return nil, err
+    elseif text == preview.READING then
+      return text
+    end
+    table.insert(parts, text)
+  end
+  return table.concat(parts)
+end
+
+local function hidden(schema)
+  return vim.tbl_extend('force', schema, { hidden = true })
+end
+
+return {
+  name = 'file_edit',
+  title = 'Edit files',
+  description = 'Replaces text in one or several files, all or nothing, as one undo step each. Works on files with'
+    .. ' unsaved changes. A closed file is written; an open one stays unsaved unless `save` is true. Returns the'
+    .. ' changed lines and new diagnostics.',
+  search_hint = 'change, modify, patch, replace lines, str_replace, apply_patch, diff',
+  args = vim.tbl_extend('error', vim.tbl_map(hidden, EDIT), {
+    edits = {
+      type = 'array',
+      description = 'Line numbers refer to the text before the call',
+      minItems = 1,
+      maxItems = 500,
+      items = {
+        type = 'object',
+        properties = vim.tbl_extend('error', EDIT, {
+          hunks = { type = 'array', description = 'Hunks of a patch', hidden = true },
+        }),
+      },
+    },
+    patch = { type = 'string', description = 'A unified diff or apply_patch text, instead of edits' },
+    save = { type = 'boolean', description = 'Write open files as well' },
+    diagnostics = after_edit.ARG,
+  }),
+  prepare = prepare,
+  annotations = { read_only = false, destructive = true, idempotent = false },
+  recommended = true,
+  needs_approval = 'it changes text',
+  reviewed = true,
+  previewed = { 'edits' },
+  preview = preview_all,
+  run = function(ctx, args)
+    if not args.edits then
+      return nil, errors.new('validation_error', 'edits: is missing; give edits or patch')
+    end
+    local groups, err = groups_of(args)
+    if not groups then
+      return nil, err
+    end
+    local new, existing = {}, {}
+    for _, group in ipairs(groups) do
+      table.insert(group.is_new and new or existing, group)
+    end
+    for _, group in ipairs(#new > 0 and existing or {}) do -- before anything is created
+      local item, refusal = item_of(ctx, group)
+      if not item then
+        return nil, refusal
+      end
+    end
+    local made, files, more
+    made, err = create_all(ctx, new)
+    for _ = 1, err and 0 or TRIES do
+      local overtaken
+      files, err, more, overtaken = attempt(ctx, existing, args.save)
+      if not overtaken then
+        break
+      end
+    end
+    if not files then
+      for _, one in ipairs(made) do
+        ctx:await(function(done)
+          buffer_change.delete_created(one.path, one.lines, done)
+        end)
+      end
+      return nil, err
+    end
+    return answer.of(ctx, args, files, { more = more, created = made })
+  end,
+  render = answer.text,
+}

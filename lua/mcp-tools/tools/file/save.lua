@@ -1,0 +1,100 @@
+--- Writes unsaved changes to disk.
+
+local buffers = require('mcp-tools.editor.buffer')
+local edit_preview = require('mcp-tools.editor.edit.preview')
+local errors = require('mcp-tools.errors')
+local history = require('mcp-tools.editor.edit.history')
+local save = require('mcp-tools.editor.buffer.save')
+local target = require('mcp-tools.editor.buffer.target')
+local utf8 = require('mcp-tools.util.utf8')
+
+--- Maximum number of files.
+local MAX = 100
+
+--- Returns the files with unsaved changes that the client has edited.
+---@param ctx mcp-tools.Ctx
+---@return string[] paths
+local function own(ctx)
+  local paths, seen = {}, {}
+  for _, change in ipairs(history.list()) do
+    local bufnr = not seen[change.path] and buffers.of_path(change.path)
+    seen[change.path] = true
+    if bufnr and vim.bo[bufnr].modified and history.is_of(change, ctx) then
+      table.insert(paths, change.path)
+    end
+  end
+  return paths
+end
+
+--- Saves one file.
+---@param ctx mcp-tools.Ctx
+---@param path string
+---@return { path: string, written: boolean, error: string? }
+local function save_one(ctx, path)
+  local found, err = target.await(ctx, { path = path }, {})
+  if not found then
+    return { path = path, written = false, error = err.message }
+  end
+  local bufnr, shown = found.bufnr, utf8.repair(found.shown)
+  if not bufnr then
+    local is_there = vim.uv.fs_stat(found.path) ~= nil
+    return { path = shown, written = false, error = not is_there and 'there is no such file' or nil }
+  elseif not vim.bo[bufnr].modified and found.state ~= 'gone' and vim.uv.fs_stat(found.path) then
+    return { path = shown, written = false }
+  end
+  err = ctx:await(function(done)
+    save.write(bufnr, done, { path = found.path, ctx = ctx })
+  end)
+  return { path = shown, written = not err, error = err and err.message or nil }
+end
+
+return {
+  name = 'file_save',
+  title = 'Save files',
+  description = 'Writes unsaved changes of open files to disk, so that commands see them. Without `paths`: the files'
+    .. ' that you changed.',
+  search_hint = 'write buffer, flush, :w, :wa',
+  args = {
+    paths = { type = 'array', items = { type = 'string' }, description = 'Files', minItems = 1, maxItems = MAX },
+  },
+  annotations = { read_only = false, destructive = true, idempotent = true },
+  recommended = true,
+  needs_approval = 'it writes files',
+  preview = function(args, again)
+    local parts = {}
+    for _, path in ipairs(args.paths or {}) do
+      local found = buffers.find({ path = path })
+      local err = found and found.bufnr and vim.bo[found.bufnr].modified and save.refusal(found.bufnr) or nil
+      local text
+      if not err then
+        text, err = edit_preview.of_write({ path = path }, again)
+      end
+      if not text and err.code ~= 'not_found' then
+        return nil, err
+      elseif text == edit_preview.READING then
+        return text
+      end
+      table.insert(parts, text)
+    end
+    return #parts > 0 and table.concat(parts) or 'The unsaved files that this client has changed.'
+  end,
+  run = function(ctx, args)
+    local files, failed = {}, 0
+    for i, path in ipairs(args.paths or own(ctx)) do
+      files[i] = save_one(ctx, path)
+      failed = failed + (files[i].error and 1 or 0)
+    end
+    if failed > 0 and failed == #files then
+      return nil, errors.new('tool_error', files[1].error)
+    end
+    return { files = files }
+  end,
+  render = function(value)
+    local rows = {}
+    for i, file in ipairs(value.files) do
+      local state = file.written and 'saved' or file.error and 'not saved: ' .. file.error or 'had no unsaved changes'
+      rows[i] = ('%s: %s'):format(file.path, state)
+    end
+    return #rows > 0 and table.concat(rows, '\n') or 'no file that you changed is unsaved'
+  end,
+}

@@ -1,0 +1,366 @@
+-- slow, every Neovim
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local project = require('editor_project')
+local t = require('helpers')
+
+local api = vim.api
+
+--- Calls the tool; returns what is said of the first file.
+local function run(args)
+  local value, err = project.call('file_edit', args)
+  return value and value.files[1], err
+end
+
+local function refused(code, pattern, args)
+  project.refused('file_edit', code, pattern, args)
+end
+
+local disk = project.disk
+
+local function read(path)
+  t.ok((project.call('file_read', { path = path or 'a.lua' })))
+end
+
+local function text()
+  return table.concat(api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+end
+
+local path
+before_each(function()
+  project.open()
+  project.offer({ 'file' })
+  path = project.write('a.lua', 'local a = 1\nlocal b = 2\n\nreturn a + b\n')
+  vim.cmd('silent edit ' .. path)
+end)
+after_each(project.close)
+
+describe('file_edit', function()
+  it('replaces text that is there once, several at a time, in one undo step', function()
+    local value = t.ok(run({
+      path = 'a.lua',
+      edits = {
+        { old_text = 'return a + b', new_text = 'return a * b' },
+        { old_text = 'local a = 1\nlocal b = 2', new_text = 'local a, b = 1, 2' },
+      },
+    }))
+    t.eq('local a, b = 1, 2\n\nreturn a * b', text())
+    t.eq({ 'a.lua', 0 + api.nvim_buf_get_changedtick(0), false }, { value.path, value.changedtick, value.written })
+    t.eq({ { line = 1, removed = 2, added = 1 }, { line = 3, removed = 1, added = 1 } }, value.hunks)
+    t.matches('return a %+ b', disk(path))
+    vim.cmd('silent undo')
+    t.eq('local a = 1\nlocal b = 2\n\nreturn a + b', text())
+  end)
+
+  it('replaces, inserts and deletes lines of the text that was read', function()
+    refused('stale', 'read it with file_read', { bufnr = 0, edits = { { start_line = 1, new_text = '' } } })
+    read()
+    t.ok(run({
+      bufnr = 0,
+      edits = {
+        { start_line = 1, end_line = 0, new_text = '-- head' },
+        { start_line = 2, new_text = 'local b = 3\n' },
+        { start_line = 3, end_line = 3, new_text = '' },
+        { start_line = 5, end_line = 4, new_text = '-- tail' },
+      },
+    }))
+    t.eq('-- head\nlocal a = 1\nlocal b = 3\nreturn a + b\n-- tail', text())
+    t.ok(run({ bufnr = 0, edits = { { start_line = 1, new_text = '-- top' } } })) -- it knows what it made itself
+    api.nvim_buf_set_lines(0, 0, 1, false, { '-- mine' })
+    refused('stale', 'has changed since you read it', { bufnr = 0, edits = { { start_line = 1, new_text = '' } } })
+  end)
+
+  it('leaves no line behind what is put into an empty text', function()
+    for _, line in ipairs({ 1, 2 }) do
+      local empty = project.write(line .. '.txt', '')
+      read(empty)
+      local edits = { { start_line = line, end_line = line - 1, new_text = 'one\ntwo' } }
+      t.ok(run({ path = empty, edits = edits }))
+      t.eq({ 'one', 'two' }, vim.fn.readfile(empty))
+    end
+    local both = project.write('both.txt', '')
+    read(both)
+    local one, two =
+      { start_line = 1, end_line = 0, new_text = 'one' }, { start_line = 1, end_line = 0, new_text = 'two' }
+    t.ok(run({ path = both, edits = { one, two } }))
+    t.eq({ 'one', 'two', '' }, vim.fn.readfile(both))
+  end)
+
+  it('writes what is not open, and an open file when it is told to', function()
+    local other = project.write('sub/b.lua', 'return 1\n')
+    local value = t.ok(run({ path = other, edits = { { old_text = '1', new_text = '2' } } }))
+    t.eq({ true, 'sub/b.lua', 'return 2\n' }, { value.written, value.path, disk(other) })
+    t.eq(true, t.ok(run({ path = path, save = true, edits = { { old_text = '1', new_text = '9' } } })).written)
+    t.matches('local a = 9', disk(path))
+  end)
+
+  it('names the nearest places of text that is not there', function()
+    refused('not_found', 'edits%[0%]: old_text: .*lines 4%-4 %(%d+ %% similar%):\nreturn a %+ b', {
+      bufnr = 0,
+      edits = { { old_text = 'return a + c', new_text = '' } },
+    })
+    refused('not_found', 'lines 1%-2 %(only white space differs%)', {
+      bufnr = 0,
+      edits = { { old_text = '  local a = 1\n  local b=2', new_text = '' } },
+    })
+    refused('not_found', 'nothing similar', {
+      bufnr = 0,
+      edits = { { old_text = 'zzzzzzzzzz', new_text = '' } },
+    })
+  end)
+
+  it('names the lines of text that is there more than once', function()
+    refused('validation_error', 'edits%[1%]: .* in lines 1, 2', {
+      bufnr = 0,
+      edits = { { old_text = 'return', new_text = 'give' }, { old_text = 'local ', new_text = '' } },
+    })
+    t.matches('^local a = 1', text())
+  end)
+
+  it('changes nothing when one edit does not fit', function()
+    read()
+    local tick = api.nvim_buf_get_changedtick(0)
+    local fine = { old_text = 'return', new_text = 'give' }
+    for pattern, edits in pairs({
+      ['overlaps'] = { fine, { old_text = 'return a', new_text = '' } },
+      ['either old_text'] = { fine, { new_text = '' } },
+      ['new_text: is missing'] = { fine, { old_text = 'a' } },
+      ['give either'] = { fine, { old_text = 'a', start_line = 1, new_text = '' } },
+      ['lines 9%-9 are not in the text'] = { fine, { start_line = 9, new_text = '' } },
+      ['start_line %- 1'] = { fine, { start_line = 3, end_line = 1, new_text = '' } },
+    }) do
+      refused('validation_error', pattern, { bufnr = 0, edits = edits })
+    end
+    refused('validation_error', 'edits', { bufnr = 0, edits = {} })
+    refused('validation_error', 'edits%[0%]: path', { edits = { fine } })
+    refused('not_found', 'no file', { path = 'none.lua', edits = { fine } })
+    vim.bo.modifiable = false
+    refused('tool_error', 'not modifiable', { bufnr = 0, edits = { fine } })
+    t.eq(tick, api.nvim_buf_get_changedtick(0))
+  end)
+
+  it('knows what others wrote', function()
+    project.write('a.lua', 'theirs\n')
+    refused('not_found', 'old_text', { bufnr = 0, edits = { { old_text = 'local a', new_text = '' } } })
+    t.ok(run({ bufnr = 0, edits = { { old_text = 'theirs', new_text = 'mine' } } }))
+    project.write('a.lua', 'theirs again\n')
+    t.eq('changed by others', t.ok(run({ bufnr = 0, edits = { { old_text = 'mine', new_text = 'x' } } })).disk)
+    refused('stale', 'changed on disk', { bufnr = 0, save = true, edits = { { old_text = 'x', new_text = 'y' } } })
+    t.eq({ 'x', 'theirs again\n' }, { text(), disk(path) })
+  end)
+
+  it('is made by two at a time, each for the text that the other has left', function()
+    local function edit(search, replace)
+      return project.start('file_edit', { path = 'a.lua', edits = { { old_text = search, new_text = replace } } })
+    end
+    local calls = { edit('local a = 1', 'local a = 10'), edit('local b = 2', 'local b = 20'), edit('a + b', 'a * b') }
+    for _, call in ipairs(calls) do
+      t.wait(function()
+        return call:ended()
+      end)
+    end
+    for _, call in ipairs(calls) do
+      t.eq('done', call.state, vim.inspect(call.outcome))
+    end
+    t.eq('local a = 10\nlocal b = 20\n\nreturn a * b', text())
+  end)
+
+  it('edits several files in one call, all or none', function()
+    local b = project.write('b.lua', 'return 1\n')
+    local edits =
+      { { path = 'a.lua', old_text = 'a + b', new_text = 'a' }, { path = 'b.lua', old_text = '1', new_text = '2' } }
+    local value = t.ok((project.call('file_edit', { edits = edits })))
+    t.eq({ 'a.lua', false, 'b.lua', true }, {
+      value.files[1].path,
+      value.files[1].written,
+      value.files[2].path,
+      value.files[2].written,
+    })
+    t.eq('return 2\n', disk(b))
+    t.matches('return a$', text())
+    local fine = { path = 'b.lua', old_text = '2', new_text = '3' }
+    refused(
+      'not_found',
+      'edits%[1%]: old_text',
+      { edits = { fine, { path = 'a.lua', old_text = 'no', new_text = '' } } }
+    )
+    t.eq('return 2\n', disk(b))
+    local new = { path = 'sub/new.lua', new_text = 'x = 1\n' }
+    refused('not_found', 'edits%[1%]', { edits = { new, { path = 'a.lua', old_text = 'no', new_text = '' } } })
+    t.eq(nil, vim.uv.fs_stat(project.root .. '/sub'))
+    t.ok((project.call('file_edit', { edits = { new, fine } })))
+    t.eq({ 'return 3\n', 'x = 1\n' }, { disk(b), disk('sub/new.lua') })
+    refused('validation_error', 'the file exists', { edits = { new } })
+  end)
+
+  it('takes what other agents call their edits', function()
+    t.ok(run({ file_path = 'a.lua', old_string = 'a + b', new_string = 'b' }))
+    t.matches('return b$', text())
+    t.ok(run({ path = 'a.lua', edits = { { old_text = 'local', new_text = 'var', replace_all = true } } }))
+    t.eq('var a = 1\nvar b = 2\n\nreturn b', text())
+    t.ok(run({ path = 'a.lua', edits = '[{"old_text": "= 1", "new_text": "= 5"}]' }))
+    t.matches('^var a = 5\n', text())
+  end)
+
+  it('applies unified diffs and apply_patch text', function()
+    local b = project.write('b.lua', 'one\ntwo\nthree\nfour\nfive\nsix\n')
+    t.ok((project.call('file_edit', {
+      patch = '--- a/a.lua\n+++ b/a.lua\n@@ -3,2 +3,3 @@\n \n-return a + b\n+local c = 3\n+return c\n'
+        .. 'diff --git a/b.lua b/b.lua\n--- a/b.lua\n+++ b/b.lua\n@@ -9,2 +9,1 @@\n two\n-three\n'
+        .. '@@ -12 +11,2 @@\n six\n+seven\n'
+        .. '--- /dev/null\n+++ b/c.lua\n@@ -0,0 +1 @@\n+return 3\n',
+    })))
+    t.eq('local a = 1\nlocal b = 2\n\nlocal c = 3\nreturn c', text())
+    t.eq({ 'one\ntwo\nfour\nfive\nsix\nseven\n', 'return 3\n' }, { disk(b), disk('c.lua') })
+    t.ok((project.call('file_edit', {
+      patch = '*** Begin Patch\n*** Update File: b.lua\n@@ four\n-five\n+5\n six\n*** Add File: d.lua\n+return 4\n'
+        .. '*** Update File: a.lua\n-local b = 2  \n+local b = 3\n\n local c = 3\n*** End Patch\n',
+    })))
+    t.eq({ 'one\ntwo\nfour\n5\nsix\nseven\n', 'return 4\n' }, { disk(b), disk('d.lua') })
+    t.matches('\nlocal b = 3\n\nlocal c', text())
+    refused('validation_error', 'patch: neither', { patch = 'hello' })
+    refused(
+      'validation_error',
+      'patch: line 2: .*deleted',
+      { patch = '--- a/b.lua\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n' }
+    )
+    refused('validation_error', 'fewer rows', { patch = '--- a/b.lua\n+++ b/b.lua\n@@ -1,3 +1,3 @@\n x\n' })
+    refused('not_found', 'patch: hunk 1: .*\nnothing', { patch = '*** Update File: b.lua\n-nothing\n+x\n' })
+    refused('validation_error', 'edits or patch', {})
+    project.write('.env', 'x\n')
+    refused('access_denied', 'sensitive', { patch = '--- .env\n+++ .env\n@@ -1 +1 @@\n-x\n+y\n' })
+  end)
+
+  it('takes line breaks as those of the file', function()
+    local dos = project.write('dos.txt', 'one\r\ntwo\r\n')
+    t.ok(run({ path = dos, edits = { { old_text = 'one\r\ntwo', new_text = '1\n2' } } }))
+    t.eq({ '1\r', '2\r', '' }, vim.fn.readfile(dos, 'b'))
+  end)
+
+  it('puts no CR into a file that has none', function()
+    t.ok(run({ bufnr = 0, edits = { { old_text = 'local a = 1\r\nlocal b', new_text = 'local a\r\nlocal b' } } }))
+    t.eq('local a\nlocal b = 2\n\nreturn a + b', text())
+    read()
+    t.ok(run({ bufnr = 0, edits = { { start_line = 3, new_text = 'x\r\ny' } } }))
+    t.eq('local a\nlocal b = 2\nx\ny\nreturn a + b', text())
+    local mixed = project.write('mixed.txt', 'one\r\ntwo\nthree\n')
+    t.ok(run({ path = mixed, edits = { { old_text = 'two', new_text = '2\r\n2b' } } }))
+    t.eq({ 'one\r', '2\r', '2b', 'three', '' }, vim.fn.readfile(mixed, 'b'))
+  end)
+
+  it('of a large text takes no longer than a moment for each edit', function()
+    local lines, edits = {}, {}
+    for i = 1, 100000 do
+      lines[i] = ('local value_%d = compute(%d)'):format(i, i)
+    end
+    local large = project.write('large.lua', table.concat(lines, '\n') .. '\n')
+    for i = 1, 200 do
+      edits[i] = { old_text = table.concat(lines, '\n', i * 450, i * 450 + 3):sub(3), new_text = 'x\nlocal y' }
+    end
+    local begun = vim.uv.hrtime()
+    t.eq(200, #t.ok(run({ path = large, edits = edits })).hunks)
+    t.ok(vim.uv.hrtime() - begun < 4e9)
+  end)
+
+  it('keeps the end of a file that is not open, and writes it also the second time', function()
+    local open_end = project.write('end.txt', 'one\ntwo')
+    t.eq(true, t.ok(run({ path = open_end, edits = { { old_text = 'one', new_text = '1' } } })).written)
+    t.eq(true, t.ok(run({ path = open_end, edits = { { old_text = 'two', new_text = '2' } } })).written)
+    t.eq({ '1', '2' }, vim.fn.readfile(open_end, 'b'))
+  end)
+
+  it('leaves what the person sees, and loads nothing for nothing', function()
+    api.nvim_win_set_cursor(0, { 4, 3 })
+    local buffers = #api.nvim_list_bufs()
+    local other = project.write('b.lua', 'return 1\n')
+    refused('not_found', 'old_text', { path = other, edits = { { old_text = 'nothing', new_text = '' } } })
+    t.eq(buffers, #api.nvim_list_bufs())
+    t.ok(run({ path = 'a.lua', edits = { { old_text = 'local b = 2\n', new_text = 'x\ny\n' } } }))
+    t.eq({ 5, 3 }, api.nvim_win_get_cursor(0))
+  end)
+
+  it('shows the difference to whoever is asked', function()
+    local function preview(args)
+      return project.previewed(require('mcp-tools.tools.file.edit'), args)
+    end
+    local edits = { { old_text = 'return a + b', new_text = 'return a' } }
+    local expected = '--- a/a.lua\n+++ b/a.lua\n@@ -3,2 +3,2 @@\n \n-return a + b\n+return a\n'
+    t.eq(expected, preview({ bufnr = 0, edits = edits }))
+    vim.cmd('silent bwipeout!')
+    t.eq(expected, preview({ path = path, edits = edits }))
+    local _, err = preview({ path = path, edits = { { old_text = 'no', new_text = '' } } })
+    t.eq('not_found', err.code)
+    t.matches('^edits%[0%]: old_text: ', err.message)
+    _, err = preview({ path = 'none.lua', edits = edits })
+    t.eq({ 'not_found', 'there is no file none.lua' }, { err.code, err.message })
+  end)
+
+  it('shows the difference that is made, whatever line breaks and encoding a closed file has', function()
+    local tool = require('mcp-tools.tools.file.edit')
+    local texts = {
+      mixed = 'one\r\ntwo\nthree\r\n',
+      dos = 'one\r\ntwo\r\n',
+      latin1 = 'one \252\ntwo\n',
+      utf16 = '\255\254o\0n\0e\0\n\0t\0w\0o\0\n\0',
+    }
+    for name, bytes in pairs(texts) do
+      for _, search in ipairs({ 'one\ntwo', 'one\r\ntwo', 'one ü', 'two' }) do
+        local args = { path = project.write(name, bytes), edits = { { old_text = search, new_text = 'X' } } }
+        local shown = project.previewed(tool, args) ~= nil
+        local made = run(args) ~= nil
+        t.eq({ name, search, made }, { name, search, shown })
+        vim.cmd('silent! %bwipeout!')
+      end
+    end
+  end)
+
+  it('of a file that is not open is asked about with its difference, not when it comes to nothing', function()
+    vim.cmd('silent bwipeout!')
+    config.reset()
+    config.setup({ tools = { 'file' } })
+    local gateway, asked = core.get().gateway, {}
+    local ask = gateway.ask
+    gateway.ask = function(one)
+      table.insert(asked, (one.call.definition.preview(one.args)))
+    end
+    local vain = project.start('file_edit', { path = path, edits = { { old_text = 'no', new_text = '' } } })
+    t.eq(false, vain:ended()) -- the file is being read
+    t.wait(function()
+      return vain:ended()
+    end)
+    t.eq({ 'not_found', 'preview', {} }, { vain.outcome.error.code, vain.decision.by, asked })
+    local fine = { old_text = 'return a + b', new_text = 'return a' }
+    local call = project.start('file_edit', { path = path, edits = { fine } })
+    t.wait(function()
+      return asked[1]
+    end)
+    t.matches('%+return a\n', asked[1])
+    call:cancel('test')
+    vim.fn.writefile({ 'return a + b', 'more' }, path)
+    call = project.start('file_edit', { path = path, edits = { fine } })
+    call:cancel('test') -- while it is being read
+    local passed
+    require('mcp-tools.privacy.read').once_read(function()
+      passed = true
+    end)
+    t.wait(function()
+      return passed
+    end)
+    t.eq(1, #asked)
+    gateway.ask = ask
+  end)
+
+  it('lets the editor have its turns while it looks for near text in a long one', function()
+    local lines = {}
+    for i = 1, 50000 do
+      lines[i] = ('local value_%d = compute(%d, "some text")'):format(i, i)
+    end
+    api.nvim_buf_set_lines(0, 0, -1, false, lines)
+    local check_turns = t.watch_turns()
+    refused('not_found', 'lines 49999%-49999', {
+      bufnr = 0,
+      edits = { { old_text = 'local value_49999 = compute(49999, "same text")', new_text = '' } },
+    })
+    check_turns()
+  end)
+end)

@@ -325,10 +325,19 @@ function M.normalize(def, closed, mounted)
 end
 
 --- Returns the annotations with MCP's names, or nil.
-local function published_annotations(annotations)
+---@param annotations table
+---@param brief boolean without those that say nothing: the default of `idempotentHint`, and what is only for tools that
+--- change something
+local function published_annotations(annotations, brief)
   local out = { title = annotations.title }
   for ours, theirs in pairs(HINTS) do
     out[theirs] = annotations[ours]
+  end
+  if brief and (out.readOnlyHint or not out.idempotentHint) then
+    out.idempotentHint = nil
+  end
+  if brief and out.readOnlyHint then
+    out.destructiveHint = nil
   end
   return next(out) and out or nil
 end
@@ -341,13 +350,22 @@ function M.published_name(def, prefix)
   return (def.source and def.source.origin == 'mounted' and '' or prefix) .. def.name
 end
 
---- Returns a copy of a bundled tool's schema without what models need not know: properties that are only accepted
---- (`hidden`), and that no others are allowed, because others are converted.
+--- Limits that models need not know: a value beyond them is an error that names them.
+local LIMITS = { 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems' }
+
+--- Returns a copy of a bundled tool's schema without what models need not know: limits, defaults that are as good as
+--- nothing, properties that are only accepted (`hidden`), and that no others are allowed, because others are converted.
 ---@param whole table
 ---@return table
 local function shown(whole)
   local copy = vim.tbl_extend('force', {}, whole)
   copy.additionalProperties = nil
+  for _, name in ipairs(LIMITS) do
+    copy[name] = nil
+  end
+  if copy.default == false or copy.default == 0 then
+    copy.default = nil
+  end
   if type(whole.properties) == 'table' and next(whole.properties) then
     copy.properties = {}
     for name, property in pairs(whole.properties) do
@@ -376,7 +394,7 @@ function M.published(def, prefix)
     description = def.description,
     inputSchema = def.adapts and shown(def.input_schema) or def.input_schema,
     outputSchema = def.output_schema,
-    annotations = published_annotations(def.annotations or {}),
+    annotations = published_annotations(def.annotations or {}, def.adapts),
     icons = icons,
     _meta = meta,
   }

@@ -283,6 +283,6 @@ describe('a test under the debugger', function()
 
   it('shows its command in the preview', function()
     local shown = require('mcp-tools.tools.debug.run').preview({ test = 'x.py::test_x' })
-    t.matches('^under the debugger in .*\n%$ .*%-m pytest .*%-%-capture=no x%.py$', shown)
+    t.matches('^under the debugger in .*\nMCP_TOOLS_TESTS=.*x%.py::test_x.*\n%$ .*%-m pytest .*%-%-capture=no$', shown)
   end)
 end)

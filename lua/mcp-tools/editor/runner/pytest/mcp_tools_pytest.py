@@ -78,7 +78,7 @@ class Selection(Project):
                     raise pytest.UsageError(f"unknown test {name!r}, similar ones: {near}")
                 tests = {}
                 break
-        chosen = [item for item, test in tests.items() if any(self.matches(test, name) for name in self.names)]
+        chosen = [item for item in tests if any(self.matches(tests[item], name) for name in self.names)]
         config.hook.pytest_deselected(items=list(set(items) - set(chosen)))
         items[:] = chosen
 

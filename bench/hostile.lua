@@ -133,13 +133,13 @@ local CASES = {
     end,
   },
   {
-    'quickfix_set with paths that no buffer has',
+    'editor_quickfix with paths that no buffer has',
     function()
-      local entries = {}
+      local places = {}
       for i = 1, 120 do
-        entries[i] = { path = ('none/%d.lua'):format(i), line = 1, text = 'x' }
+        places[i] = ('none/%d.lua:1: x'):format(i)
       end
-      return tool('quickfix_set', { entries = entries, title = 'bench' })
+      return tool('editor_quickfix', { places = places, title = 'bench' })
     end,
   },
   {

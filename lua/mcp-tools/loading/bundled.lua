@@ -24,6 +24,7 @@ for field, names in pairs({
     debug_step
     diagnostics_list
     editor_open
+    editor_quickfix
     editor_servers
     editor_state
     file_edit

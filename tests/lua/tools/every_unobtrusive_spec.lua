@@ -27,8 +27,8 @@ local MEANT = {
   undo_restore = function(world)
     return { bufnr = world.bufnr, seq = 0 }
   end,
-  quickfix_set = function()
-    return { entries = { { path = 'sample.py', line = 3, text = 'here' } } }
+  editor_quickfix = function()
+    return { places = { 'sample.py:3: here' } }
   end,
   shell_run = function()
     return { argv = { 'true' } }

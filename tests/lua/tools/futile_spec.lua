@@ -128,12 +128,10 @@ describe('nobody is asked for', function()
   end)
 
   it('a list, a register, a function, a chunk or a program that is not there', function()
-    local set = { action = 'replace', list = 'location', window = 4711, entries = {} }
-    answered('not_found', 'no window 4711', 'quickfix_set', set)
-    set = { action = 'replace', entries = { { bufnr = 999, line = 1 } } }
-    answered('not_found', 'no buffer 999', 'quickfix_set', set)
-    set.entries = { { text = 'x' } }
-    answered('access_denied', 'needs approval', 'quickfix_set', set)
+    local set = { action = 'replace', places = { 'a.lua' } }
+    answered('validation_error', 'path:line: text', 'editor_quickfix', set)
+    set.places = { { text = 'x' } }
+    answered('access_denied', 'needs approval', 'editor_quickfix', set)
     require('mcp-tools.config').setup({ tools = { 'all', 'plugin_call', 'editor_eval_lua' } })
     answered('not_found', 'no plugin on the runtimepath', 'plugin_call', { module = 'none', ['function'] = 'x' })
     vim.opt.runtimepath:prepend(root)

@@ -8,21 +8,21 @@ local call, refused = project.call, project.refused
 
 before_each(function()
   project.open()
-  project.offer({ 'quickfix' })
+  project.offer({ 'editor_quickfix' })
 end)
 after_each(function()
   vim.cmd('silent! only!')
   project.close()
 end)
 
-describe('quickfix_set', function()
+describe('editor_quickfix with places', function()
   it('makes a list over the others, and the person sees nothing move', function()
     vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'x' } } })
     vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\nline\n'))
     local before = { api.nvim_get_current_win(), vim.fn.winsaveview(), #api.nvim_list_wins() }
-    local value = call('quickfix_set', {
+    local value = call('editor_quickfix', {
       title = 'to do',
-      entries = {
+      places = {
         { text = 'a\nheading\27[31m' },
         { path = 'a.txt', line = 1, column = 5, end_line = 1, end_column = 6, text = 'here', kind = 'warning' },
         { path = 'b.txt', line = 2, column = 3 },
@@ -35,14 +35,14 @@ describe('quickfix_set', function()
     t.eq(project.root .. '/b.txt', api.nvim_buf_get_name(items[3].bufnr))
     t.eq(before, { api.nvim_get_current_win(), vim.fn.winsaveview(), #api.nvim_list_wins() })
     t.eq('mine', vim.fn.getqflist({ nr = 1, title = 0 }).title)
-    t.eq(4, call('quickfix_set', { action = 'append', entries = { { text = 'more' } } }).total)
-    t.eq({ 1, 2 }, { call('quickfix_set', { action = 'replace', entries = { { text = 'x' } } }).total, value.nr })
+    t.eq(4, call('editor_quickfix', { action = 'append', places = { { text = 'more' } } }).total)
+    t.eq({ 1, 2 }, { call('editor_quickfix', { action = 'replace', places = { { text = 'x' } } }).total, value.nr })
   end)
 
   it('shows how many entries the list will have', function()
     local function shown(action)
-      local preview = require('mcp-tools.tools.quickfix.set').preview
-      return preview({ action = action, list = 'quickfix', entries = { { text = 'x' }, { text = 'y' } } })
+      local preview = require('mcp-tools.tools.editor.quickfix').preview
+      return preview({ action = action, list = 'quickfix', places = { { text = 'x' }, { text = 'y' } } })
     end
     vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'a' }, { text = 'b' }, { text = 'c' } } })
     t.matches('3 entries now, and 5 ', shown('append'))
@@ -50,38 +50,44 @@ describe('quickfix_set', function()
     t.matches('^A new list of 2 entries', shown('new'))
   end)
 
-  it('makes location lists', function()
-    local window = api.nvim_get_current_win()
-    vim.cmd.split()
-    call('quickfix_set', { list = 'location', window = window, entries = { { text = 'there' } } })
-    call('quickfix_set', { list = 'location', entries = { { text = 'here' } } })
-    t.eq({ 'there', 'here' }, { vim.fn.getloclist(window)[1].text, vim.fn.getloclist(0)[1].text })
-    t.eq('there', call('quickfix_get', { list = 'location', window = window }).entries[1].text)
-    t.eq({ 0, {} }, { call('quickfix_get', {}).total, call('quickfix_get', {}).entries })
+  it('makes location lists of the current window', function()
+    call('editor_quickfix', { list = 'location', places = { { text = 'here' } } })
+    t.eq('here', vim.fn.getloclist(0)[1].text)
+    t.eq('here', call('editor_quickfix', { list = 'location' }).entries[1].text)
+    t.eq({ 0, {} }, { call('editor_quickfix', {}).total, call('editor_quickfix', {}).entries })
+  end)
+
+  it('reads places as compilers and grep print them', function()
+    local places = { 'a b.txt:3: see this', 'b.txt:4:7: error', 'c.txt:5-9', 'd.txt:6:text:1' }
+    t.eq(
+      "The quickfix list 'places' has 4 entries.",
+      project.text('editor_quickfix', { places = places, title = 'places' })
+    )
+    t.eq(
+      "quickfix list 'places': 4 entries, the user is at 1\n"
+        .. 'a b.txt:3: see this\nb.txt:4: error\nc.txt:5-9\nd.txt:6: text:1',
+      project.text('editor_quickfix', {})
+    )
+    t.eq(7, vim.fn.getqflist()[2].col)
   end)
 
   it('says what is wrong, and makes no list then', function()
-    for pattern, entry in pairs({
-      ['entries%[1%]: line: needed'] = { path = 'a.txt' },
-      ['not both'] = { path = 'a.txt', bufnr = 1, line = 1 },
-    }) do
-      refused('quickfix_set', 'validation_error', pattern, { entries = { { text = 'x' }, entry } })
+    for _, place in ipairs({ 'a.txt', { path = 'a.txt' } }) do
+      refused('editor_quickfix', 'validation_error', 'places%[1%]: no line', { places = { { text = 'x' }, place } })
     end
-    refused('quickfix_set', 'not_found', 'no buffer 999', { entries = { { bufnr = 999, line = 1 } } })
-    refused('quickfix_set', 'not_found', 'no window 999', { list = 'location', window = 999, entries = {} })
-    refused('quickfix_set', 'validation_error', 'only location lists', { window = 1, entries = {} })
-    refused('quickfix_set', 'validation_error', 'kind', { entries = { { text = 'x', kind = 'odd' } } })
+    refused('editor_quickfix', 'validation_error', 'too large', { places = { 'a.txt:99999999999' } })
+    refused('editor_quickfix', 'validation_error', 'kind', { places = { { text = 'x', kind = 'odd' } } })
     t.eq(0, vim.fn.getqflist({ nr = '$' }).nr)
   end)
 
   it('asks only before entries of others go', function()
-    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
-    t.eq({ false, false }, { needs({ action = 'new' }), needs({ action = 'append' }) })
-    t.matches('replaces', needs({ action = 'replace' }))
+    local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
+    t.eq({ false, false }, { needs({ action = 'replace' }), needs({ action = 'append', places = {} }) })
+    t.matches('replaces', needs({ action = 'replace', places = {} }))
   end)
 end)
 
-describe('many calls of quickfix_set', function()
+describe('many calls of editor_quickfix', function()
   local function titles()
     local list = {}
     for nr = 1, vim.fn.getqflist({ nr = '$' }).nr do
@@ -96,13 +102,13 @@ describe('many calls of quickfix_set', function()
     end
     vim.cmd('silent 2chistory')
     for i = 1, 12 do
-      local value = call('quickfix_set', { title = 'new ' .. i, entries = { { text = 'entry ' .. i } } })
+      local value = call('editor_quickfix', { title = 'new ' .. i, places = { { text = 'entry ' .. i } } })
       t.eq('entry ' .. i, vim.fn.getqflist()[1].text)
       t.eq('new ' .. i, value.title)
     end
     t.eq({ 'mine 1', 'mine 2', 'mine 3', 'mine 4', 'new 10', 'new 11', 'new 12' }, titles())
-    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
-    local args = { action = 'new', list = 'quickfix', entries = {} }
+    local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
+    local args = { action = 'new', list = 'quickfix', places = {} }
     t.eq(false, needs(args))
     vim.fn.setqflist({}, 'f')
     for i = 1, 10 do
@@ -121,29 +127,29 @@ describe('many calls of quickfix_set', function()
     end
     local before = #api.nvim_list_bufs()
     for i = 0, 9 do
-      call('quickfix_set', { entries = entries(100 * i + 1, 100 * i + 100) })
+      call('editor_quickfix', { places = entries(100 * i + 1, 100 * i + 100) })
     end
     t.eq(before + 300, #api.nvim_list_bufs())
-    call('quickfix_set', { action = 'append', entries = entries(1, 10) })
-    call('quickfix_set', { action = 'replace', entries = entries(1, 5) })
+    call('editor_quickfix', { action = 'append', places = entries(1, 10) })
+    call('editor_quickfix', { action = 'replace', places = entries(1, 5) })
     t.eq(before + 205, #api.nvim_list_bufs())
     vim.fn.setqflist({}, 'f')
-    call('quickfix_set', { entries = {} })
+    call('editor_quickfix', { places = {} })
     t.eq(before, #api.nvim_list_bufs())
-    local needs = require('mcp-tools.tools.quickfix.set').needs_approval
-    t.eq(false, needs({ action = 'append', list = 'quickfix', entries = entries(1, 100) }))
-    t.matches('many files', needs({ action = 'append', list = 'quickfix', entries = entries(1, 101) }))
+    local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
+    t.eq(false, needs({ action = 'append', list = 'quickfix', places = entries(1, 100) }))
+    t.matches('many files', needs({ action = 'append', list = 'quickfix', places = entries(1, 101) }))
   end)
 
   it('leave files in the lists of the user', function()
     local path = project.write('both.txt', 'x\n')
-    call('quickfix_set', { entries = { { path = path, line = 1 } } })
+    call('editor_quickfix', { places = { { path = path, line = 1 } } })
     vim.fn.setqflist({}, ' ', { items = { { filename = path, lnum = 1 } }, nr = '$' })
     local mine = vim.fn.getqflist({ id = 0 }).id
     for _ = 1, 3 do
-      call('quickfix_set', { entries = {} })
+      call('editor_quickfix', { places = {} })
     end
-    call('quickfix_set', { entries = {} })
+    call('editor_quickfix', { places = {} })
     vim.cmd(('silent %dchistory'):format(vim.fn.getqflist({ id = mine, nr = 0 }).nr))
     vim.cmd('silent cc 1')
     t.eq(path, api.nvim_buf_get_name(0))
@@ -155,13 +161,13 @@ describe('many calls of quickfix_set', function()
       list[i] = { text = 'x' }
     end
     for _ = 1, 10 do
-      call('quickfix_set', { action = 'append', entries = list })
+      call('editor_quickfix', { action = 'append', places = list })
     end
-    refused('quickfix_set', 'too_large', 'create a new list', { action = 'append', entries = { { text = 'x' } } })
+    refused('editor_quickfix', 'too_large', 'create a new list', { action = 'append', places = { { text = 'x' } } })
   end)
 end)
 
-describe('quickfix_get', function()
+describe('editor_quickfix without places', function()
   it('gives entries in pages, columns in characters, and says where the person is', function()
     vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\n'))
     local items = {}
@@ -169,17 +175,18 @@ describe('quickfix_get', function()
       items[i] = { bufnr = api.nvim_get_current_buf(), lnum = 1, col = 8, text = 'entry ' .. i, type = 'E' }
     end
     vim.fn.setqflist({}, ' ', { title = 'found', items = items, idx = 7 })
-    local value = call('quickfix_get', { limit = 2, offset = 3 })
-    t.eq({ 'found', 250, 7, 5, 1 }, { value.title, value.total, value.current, value.next_offset, value.lists })
+    local value = call('editor_quickfix', { limit = 2, offset = 3 })
+    t.eq({ 'found', 250, 7, 1 }, { value.title, value.total, value.current, value.lists })
     t.eq({ path = 'a.txt', line = 1, column = 5, kind = 'error', text = 'entry 4' }, value.entries[1])
-    t.eq({ 50, nil }, {
-      #call('quickfix_get', { offset = 200 }).entries,
-      call('quickfix_get', { offset = 200 }).next_offset,
-    })
+    t.eq(50, #call('editor_quickfix', { offset = 200 }).entries)
+    t.matches(
+      "^quickfix list 'found': 250 entries, the user is at 7; 4%-5 shown, offset=5 goes on\na.txt:1: error: entry 4\n",
+      project.text('editor_quickfix', { limit = 2, offset = 3 })
+    )
     vim.fn.setqflist({}, ' ', { title = 'newer', items = {} })
-    value = call('quickfix_get', { nr = 1 })
+    value = call('editor_quickfix', { nr = 1 })
     t.eq({ 'found', 2, 100 }, { value.title, value.lists, #value.entries })
-    refused('quickfix_get', 'not_found', 'no list 5, there are 2', { nr = 5 })
+    refused('editor_quickfix', 'not_found', 'no list 5, there are 2', { nr = 5 })
   end)
 
   it('lets others work between entries, even if they delete the list or its window', function()
@@ -210,7 +217,7 @@ describe('quickfix_get', function()
       { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },
       { filename = project.write(project.base .. '/outside.txt', 'x'), lnum = 1, text = 'outside' },
     })
-    local entries = call('quickfix_get', {}).entries
+    local entries = call('editor_quickfix', {}).entries
     t.eq({ path = '.env', line = 1, withheld = 'sensitive' }, entries[1])
     t.eq({ nil, 'outside the project' }, { entries[2].text, entries[2].withheld })
   end)

@@ -5,7 +5,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local errors = require('mcp-tools.errors')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
@@ -47,21 +46,10 @@ local function current_window()
 end
 
 --- Returns the list that arguments name.
----@param args { list: 'quickfix'|'location', window: integer?, nr: integer? }
----@return mcp-tools.QuickfixList?
----@return mcp-tools.Error? err
+---@param args { list: 'quickfix'|'location', nr: integer? }
+---@return mcp-tools.QuickfixList
 function M.find(args)
-  if args.list == 'quickfix' then
-    if args.window then
-      return nil, errors.new('validation_error', 'window: only location lists belong to a window')
-    end
-    return { nr = args.nr }
-  end
-  local window = args.window or current_window()
-  if window ~= 0 and not api.nvim_win_is_valid(window) then
-    return nil, errors.new('not_found', ('window: there is no window %d'):format(window))
-  end
-  return { window = window, nr = args.nr }
+  return { window = args.list == 'location' and current_window() or nil, nr = args.nr }
 end
 
 --- Returns fields of a list.
@@ -169,21 +157,18 @@ local function byte_of(bufnr, line, column)
   return byte and (byte >= 0 and byte + 1 or #text + 1) or column
 end
 
----@class mcp-tools.NewQuickfixEntry: mcp-tools.QuickfixEntry
----@field bufnr integer?
-
 --- Converts an entry to an item for `setqflist()`. Line breaks and invisible characters are made visible.
----@param entry mcp-tools.NewQuickfixEntry
+---@param entry mcp-tools.QuickfixEntry
 ---@param loaded integer? loaded buffer of its path
 ---@return table
 function M.item(entry, loaded)
   return {
-    bufnr = entry.bufnr or loaded,
-    filename = not (entry.bufnr or loaded) and entry.path or nil,
+    bufnr = loaded,
+    filename = not loaded and entry.path or nil,
     lnum = entry.line,
-    col = byte_of(entry.bufnr or loaded, entry.line, entry.column),
+    col = byte_of(loaded, entry.line, entry.column),
     end_lnum = entry.end_line,
-    end_col = byte_of(entry.bufnr or loaded, entry.end_line, entry.end_column),
+    end_col = byte_of(loaded, entry.end_line, entry.end_column),
     type = entry.kind and TYPES[entry.kind] or nil,
     text = sanitize.line((entry.text or ''):gsub('[\r\n]+', ' ')),
   }

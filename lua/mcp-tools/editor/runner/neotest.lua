@@ -67,7 +67,7 @@ local function trees(client, target)
       local tree, results = client:get_position(nil, { adapter = adapter }), client:get_results(adapter)
       if tree then
         for _, position in tree:iter() do
-          local is_inside = not target.path or vim.startswith(position.path or '', target.path)
+          local is_inside = not target.path or vim.startswith((position.path or '') .. '/', target.path .. '/')
           if is_inside and matches(position, results[position.id] or {}) then
             update(position.path)
             add(client:get_position(position.id, { adapter = adapter }), adapter)

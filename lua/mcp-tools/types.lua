@@ -47,6 +47,8 @@
 ---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
 ---  get the result itself as well
 ---@field search_hint string? other words for what the tool does, for tool search: "usages, where used"
+---@field always_load boolean? agents that load tools on demand, such as Claude Code, get it at once
+---@field max_result_chars integer? Claude Code does not cut its result before this size
 ---@field prepare? fun(args: table): table?, mcp-tools.Error? bundled tools: converts arguments before they are checked
 ---@field aliases? table<string, table|fun(args: table): table> bundled tools: older name → arguments that it adds, or a
 ---  function that maps its arguments

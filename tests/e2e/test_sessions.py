@@ -90,3 +90,25 @@ async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bri
             await who(client, input_responses={"answer": answer}, request_state=first.request_state)
     assert await bridge.nvim.lua("return Seen.answers") == 0
     assert await bridge.nvim.lua("return require('mcp-tools.registry').pending_count()") == 0
+
+
+async def test_claude_code_is_known_by_its_user_agent(tools_bridge: Bridge) -> None:
+    """In the stateless era it sends no name; its tools have what only it reads in `_meta`."""
+    stateless = {
+        "Mcp_Session_Id": None,
+        "MCP_Protocol_Version": "2026-07-28",
+        "Mcp_Method": "tools/list",
+    }
+    async with Raw(tools_bridge) as client:
+        message = client.message("tools/list")
+        message["params"] = {
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+        }
+        for agent, is_claude in (("claude-code/2.1.330 (cli)", True), ("claude-coder", False), ("", False)):
+            status, answer = await client.send(message, User_Agent=agent, **stateless)
+            assert status == 200
+            tools = {tool["name"]: tool for tool in answer["result"]["tools"]}
+            assert ("_meta" in tools["nvim_file_read"]) is is_claude

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..sessions.session import Exchange
@@ -18,6 +18,10 @@ from .streamable import fault_response
 if TYPE_CHECKING:
     from ..calls.runner import Calls
     from ..mcp.kernel import Kernel, Rejection
+
+
+CLAUDE = "claude-code"
+"""Beginning of Claude Code's User-Agent, and the name that it declares in sessions."""
 
 
 class Stateless:
@@ -50,7 +54,9 @@ class Stateless:
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
             store = connection_of(http).store
-            dispatch = kernel.dispatch(body.id, body.params, response.push, store=store, scope=scope)
+            dispatch = kernel.dispatch(
+                body.id, body.params, response.push, store=store, scope=scope, agent=_agent(http)
+            )
             answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
             return await response.finish(answer, exchange.status)
         finally:
@@ -65,6 +71,12 @@ class Stateless:
         """Cancels the requests in flight; each is answered with an error."""
         for exchange in list(self._exchanges):
             exchange.cancel(reason)
+
+
+def _agent(http: web.Request) -> str:
+    """Returns the name of the agent that sends a request without naming itself; "" if it is not known."""
+    name = http.headers.get(hdrs.USER_AGENT, "").partition("/")[0]
+    return name if name == CLAUDE else ""
 
 
 def _refuse(id_: jsonrpc.RequestId | None, rejection: Rejection) -> web.Response:

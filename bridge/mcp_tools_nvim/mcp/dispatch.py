@@ -53,6 +53,7 @@ class Dispatch:
         encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
         early: outcome of the fast path, from which the handler makes the result.
         scope: scope of the client.
+        agent: name of the client by its User-Agent, for requests that declare none; "" if unknown.
     """
 
     encoded: tuple[bytes, ...] | None = None
@@ -68,10 +69,12 @@ class Dispatch:
         hang_up: Callable[[], None] | None = None,
         store: dict[str, Any] | None = None,
         scope: Scope | None = None,
+        agent: str = "",
     ) -> None:
         self.request_id = request_id
         self.store = store
         self.scope = scope
+        self.agent = agent
         self.transport = _ONE_WAY if ask is None else _TWO_WAY
         self._params = params
         self._push = push
@@ -251,7 +254,8 @@ def sender_of(caller: Caller) -> Sender:
 
 def view_of(context: RequestContext) -> View:
     """Returns what determines the client's list of tools."""
-    return View(declared_client(sdk_connection(context))[0].name, dispatch_of(context).scope)
+    dispatch = dispatch_of(context)
+    return View(declared_client(sdk_connection(context))[0].name or dispatch.agent, dispatch.scope)
 
 
 def dispatch_of(context: RequestContext) -> Dispatch:

@@ -6,6 +6,7 @@ Connections are reused. A message is sent once: one that may have arrived is nev
 from __future__ import annotations
 
 import http.client
+import os
 import secrets
 import select
 import socket
@@ -53,6 +54,10 @@ class Missing(NamedTuple):
     may_start: bool = False
 
 
+_CLAUDE = "CLAUDE_CODE_SESSION_ID"
+"""Environment variable of the servers that Claude Code starts."""
+
+
 class BridgeClient:
     """A client of one bridge.
 
@@ -71,6 +76,8 @@ class BridgeClient:
         self.host, self.port = parts.hostname, parts.port or 80
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._headers = {"Accept": "application/json, text/event-stream", **(headers or {})}
+        if _CLAUDE in os.environ:
+            self._headers["User-Agent"] = "claude-code/stdio"
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self._idle: list[http.client.HTTPConnection] = []

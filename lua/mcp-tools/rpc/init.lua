@@ -257,7 +257,7 @@ function M.list(kind, revision, seen_by)
   elseif revision == latest then
     reply.unchanged = true
   else
-    reply.json = listing.json(parts.registry, kind, config.get().tool_prefix, view)
+    reply.json = listing.json(parts.registry, kind, config.get().tool_prefix, view, seen_by and seen_by.client)
     if kind == 'tools' and not is_pending(kind) then
       vim.schedule(report_unknown_names) -- plugins have most likely registered their tools by now
     end

@@ -10,21 +10,24 @@ local tool_search = require('mcp-tools.scope.tool_search')
 
 local M = {}
 
---- Encoded definitions, with the prefix that was used. A changed definition is a new table.
----@type table<table, { prefix: string, text: string }>
-local cache = setmetatable({}, { __mode = 'k' })
+--- Encoded definitions, with the prefix that was used; those for Claude Code apart. A changed definition is a new
+--- table.
+---@alias mcp-tools.EncodedDefinitions table<table, { prefix: string, text: string }>
+local plain, claude = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'k' })
 
----@param published fun(entry: table, prefix: string): table
+---@param published fun(entry: table, prefix: string, is_claude: boolean?): table
 ---@param entry table
 ---@param prefix string
+---@param is_claude boolean?
 ---@return string? text
 ---@return string? fault
-local function encoded(published, entry, prefix)
+local function encoded(published, entry, prefix, is_claude)
+  local cache = is_claude and claude or plain ---@type mcp-tools.EncodedDefinitions
   local cached = cache[entry]
   if cached and cached.prefix == prefix then
     return cached.text
   end
-  local ok, definition = xpcall(published, debug.traceback, entry, prefix)
+  local ok, definition = xpcall(published, debug.traceback, entry, prefix, is_claude)
   if not ok then
     return nil, tostring(definition)
   end
@@ -61,8 +64,9 @@ end
 ---@param kind mcp-tools.Kind
 ---@param prefix string
 ---@param view mcp-tools.View?
+---@param is_claude boolean?
 ---@return string json
-local function encode_list(registry, kind, prefix, view)
+local function encode_list(registry, kind, prefix, view, is_claude)
   local row = kinds.row(kind)
   local parts, published = {}, require(row.definition).published
   local entries
@@ -75,7 +79,7 @@ local function encode_list(registry, kind, prefix, view)
     entries = view and view:filter(entries) or entries
   end
   for _, entry in ipairs(entries) do
-    local text, fault = encoded(published, entry, prefix)
+    local text, fault = encoded(published, entry, prefix, is_claude)
     parts[#parts + 1] = text
     if not text then
       local key = entry.key or entry.name
@@ -93,23 +97,26 @@ end
 
 --- Cached lists by registry, then by view or kind. Entries of unused views are garbage-collected.
 ---@type table<mcp-tools.Registry, table<mcp-tools.View|mcp-tools.Kind, mcp-tools.EncodedList>>
-local lists = setmetatable({}, { __mode = 'k' })
+local lists, lists_of_claude = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'k' })
 
 --- Returns the list of a kind for clients.
 ---@param registry mcp-tools.Registry
 ---@param kind mcp-tools.Kind
 ---@param prefix string before the names of tools
 ---@param view mcp-tools.View? of the client, for tools
+---@param client string? its name
 ---@return string json
-function M.json(registry, kind, prefix, view)
+function M.json(registry, kind, prefix, view, client)
   if view and view.agent then
     return encode_list(registry, kind, prefix, view) -- has few tools and is read once
   end
-  lists[registry] = lists[registry] or setmetatable({}, { __mode = 'k' })
-  local cached, key, revision = lists[registry], view or kind, registry.revisions[kind]
+  local is_claude = kind == 'tools' and client ~= nil and client:find('^claude%-code') ~= nil
+  local all = is_claude and lists_of_claude or lists
+  all[registry] = all[registry] or setmetatable({}, { __mode = 'k' })
+  local cached, key, revision = all[registry], view or kind, registry.revisions[kind]
   local last = cached[key]
   if not last or last.revision ~= revision or last.prefix ~= prefix then
-    last = { revision = revision, prefix = prefix, text = encode_list(registry, kind, prefix, view) }
+    last = { revision = revision, prefix = prefix, text = encode_list(registry, kind, prefix, view, is_claude) }
     cached[key] = last
   end
   return last.text

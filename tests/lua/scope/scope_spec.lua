@@ -96,6 +96,23 @@ describe('what a client sees', function()
       t.eq({ 'mine' }, listed({ read_only = true, tools = { 'mine', 'writes' } }))
     end)
 
+    it('gives Claude Code what it reads in _meta, and nobody else', function()
+      local function meta_of(client, name)
+        for _, tool in ipairs(vim.json.decode(wire.list('tools', nil, { client = client }).json)) do
+          if tool.name == name then
+            return tool._meta
+          end
+        end
+      end
+      local meta = meta_of('claude-code', 'nvim_file_read')
+      t.eq({ true, true }, { meta['anthropic/alwaysLoad'], meta['anthropic/maxResultSizeChars'] > 100000 })
+      t.matches('source of a function', meta['anthropic/searchHint'])
+      t.eq(nil, meta_of('claude-code', 'mine'))
+      for _, client in ipairs({ '', 'codex', 'my-claude-code' }) do
+        t.eq(nil, meta_of(client, 'nvim_file_read'))
+      end
+    end)
+
     it('never shows what is off', function()
       t.eq({}, listed({ tools = { 'bridge' } }))
       is_unknown(call('nvim_bridge_refresh', { tools = { 'bridge_refresh' } }), 'nvim_bridge_refresh')

@@ -42,6 +42,8 @@ local M = {}
 ---  maps its arguments
 ---@field render? fun(value: any, args: table): string what clients get in place of the result's JSON
 ---@field search_hint string? other words for what it does, for tool search
+---@field always_load boolean? agents that load tools on demand get it at once
+---@field max_result_chars integer? its result is not cut before this size
 ---@field agent string? name of the only agent that may call it
 ---@field source mcp-tools.Source? set by the registry
 ---@field fingerprint string? set on first use (util/canonical_json.lua)
@@ -86,6 +88,8 @@ local RULES = {
   prepare = common.of_type('function'),
   render = common.of_type('function'),
   search_hint = common.text,
+  always_load = common.of_type('boolean'),
+  max_result_chars = common.of_type('number'),
 }
 
 local schema_or_text = common.of_type('table', 'string')
@@ -315,6 +319,8 @@ function M.normalize(def, closed, mounted)
     prepare = def.prepare,
     render = def.render,
     search_hint = def.search_hint,
+    always_load = def.always_load,
+    max_result_chars = def.max_result_chars,
     style = def.run and 'run' or 'execute',
     handler = def.run or def.execute,
     check = check,
@@ -381,12 +387,26 @@ local function shown(whole)
   return copy
 end
 
+--- Adds what Claude Code reads in `_meta` of a tool.
+---@param def mcp-tools.Definition
+---@param meta table?
+---@return table?
+local function for_claude(def, meta)
+  meta = vim.tbl_extend('keep', meta or {}, {
+    ['anthropic/alwaysLoad'] = def.always_load,
+    ['anthropic/searchHint'] = def.search_hint,
+    ['anthropic/maxResultSizeChars'] = def.max_result_chars,
+  })
+  return next(meta) and meta or nil
+end
+
 --- Converts a definition to an MCP `Tool`, without null and unnecessary empty values; empty tables are marked as
 --- objects or arrays.
 ---@param def mcp-tools.Definition
 ---@param prefix string
+---@param is_claude boolean? whether it is for Claude Code
 ---@return table tool must not be changed: it shares its schemas with the definition
-function M.published(def, prefix)
+function M.published(def, prefix, is_claude)
   local icons, meta = common.extras(def)
   return {
     name = M.published_name(def, prefix),
@@ -396,7 +416,7 @@ function M.published(def, prefix)
     outputSchema = def.output_schema,
     annotations = published_annotations(def.annotations or {}, def.adapts),
     icons = icons,
-    _meta = meta,
+    _meta = is_claude and for_claude(def, meta) or meta,
   }
 end
 

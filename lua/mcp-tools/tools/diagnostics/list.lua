@@ -40,6 +40,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,
+  always_load = true,
   run = list.list,
   render = list.text,
 }

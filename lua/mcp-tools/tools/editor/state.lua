@@ -121,6 +121,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   recommended = true,
+  always_load = true,
   run = function(ctx, args)
     local files, total, modified = files_of(ctx.root, args.limit)
     return result.utf8({

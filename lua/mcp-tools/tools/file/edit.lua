@@ -294,6 +294,7 @@ return {
   prepare = prepare,
   annotations = { read_only = false, destructive = true, idempotent = false },
   recommended = true,
+  always_load = true,
   needs_approval = 'it changes text',
   reviewed = true,
   previewed = { 'edits' },

@@ -82,6 +82,8 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,
+  always_load = true,
+  max_result_chars = 300000,
   run = function(ctx, args)
     if args.symbol then
       local picked, err = find.one(ctx, args)

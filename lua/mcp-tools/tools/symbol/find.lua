@@ -111,6 +111,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,
+  always_load = true,
   run = function(ctx, args)
     local path, err = symbol_tree.parse(args.symbol, 'symbol')
     if not path then

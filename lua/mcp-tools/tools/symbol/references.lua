@@ -13,6 +13,7 @@ return {
   args = args_of.paged(args_of.symbol()),
   annotations = { read_only = true, idempotent = true },
   recommended = true,
+  always_load = true,
   run = function(ctx, args)
     local spot, err, picked = find.spot(ctx, args)
     if not spot then

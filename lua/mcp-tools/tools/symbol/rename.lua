@@ -44,6 +44,7 @@ return {
   end,
   reviewed = true,
   recommended = true,
+  always_load = true,
   run = run,
   render = function(value)
     local head = ('%s is now %s'):format(value.old_name, value.new_name)

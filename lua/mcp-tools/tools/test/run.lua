@@ -89,6 +89,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   recommended = true,
+  always_load = true,
   timeout = command.TOOL_TIMEOUT,
   always_for = { 'runner', 'tests', 'args' },
   short_lived = { 'run' },

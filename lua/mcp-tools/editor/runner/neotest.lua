@@ -35,7 +35,7 @@ end
 ---@param id string
 ---@return string
 local function last_part(id)
-  return id:match('([^:]*)$')
+  return id:match('^.*:(.*)$') or id
 end
 
 ---@class mcp-tools.neotest.Tree

@@ -23,6 +23,7 @@ for field, names in pairs({
     debug_run
     debug_step
     diagnostics_list
+    editor_lookup
     editor_open
     editor_quickfix
     editor_servers

@@ -13,7 +13,7 @@ return {
       required = true,
       minItems = 1,
       maxItems = 20,
-      description = 'Questions, asked one after the other',
+      description = 'Questions',
       items = {
         type = 'object',
         required = { 'question' },
@@ -23,7 +23,7 @@ return {
             type = 'array',
             maxItems = 50,
             items = { type = 'string', maxLength = 500 },
-            description = 'Choices; the user can always type another answer',
+            description = 'Choices; free text is always possible',
           },
           multiselect = { type = 'boolean', description = 'Allow several choices' },
           default_choice = {
@@ -36,7 +36,7 @@ return {
         },
       },
     },
-    timeout_ms = { type = 'integer', description = 'Maximum time to wait; default: no limit', minimum = 1 },
+    timeout_ms = { type = 'integer', description = 'Maximum time to wait', minimum = 1 },
   },
   aliases = { interview = {} },
   annotations = { read_only = true, idempotent = false, open_world = false },

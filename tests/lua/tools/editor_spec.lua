@@ -91,24 +91,6 @@ describe('tools that show the state of the editor', function()
     end)
   end)
 
-  describe('editor_messages', function()
-    it('gives the latest first, in pages, without secrets', function()
-      vim.cmd('messages clear')
-      for i = 1, 5 do
-        api.nvim_echo({ { 'Message ' .. i } }, true, {})
-      end
-      api.nvim_echo({ { 'password=hunter2secret' } }, true, {})
-      local found = calls.call('editor_messages', { contains = 'message', limit = 2 })
-      t.eq({ { 'Message 5', 'Message 4' }, 5, 2 }, { found.messages, found.total, found.next_offset })
-      found = calls.call('editor_messages', { contains = 'message', limit = 2, offset = 4 })
-      t.eq({ { 'Message 1' }, nil }, { found.messages, found.next_offset })
-      t.eq({}, calls.call('editor_messages', { offset = 99 }).messages)
-      found = calls.call('editor_messages', { limit = 1 })
-      t.matches('password=%[secret%]', found.messages[1])
-      t.eq('validation_error', calls.fails('editor_messages', { limit = 0 }).code)
-    end)
-  end)
-
   describe('editor_registers', function()
     it('tells the beginning of a large one and its size, and takes no more of it', function()
       vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
@@ -201,31 +183,11 @@ describe('tools that show the state of the editor', function()
     end)
   end)
 
-  describe('editor_keymaps', function()
-    it('gives those of a mode, the own ones of a buffer first', function()
-      edit('a.txt', 'x\n')
-      vim.g.mapleader = ' '
-      vim.keymap.set('n', '<Leader>zz', ':echo 1<CR>', { desc = 'Say One' })
-      vim.keymap.set('n', '<Leader>zy', function() end, { desc = 'say two', buffer = true })
-      vim.keymap.set('i', '<Leader>zx', 'x', { desc = 'say three' })
-      local found = calls.call('editor_keymaps', { contains = 'say' })
-      t.eq(2, found.total)
-      local own, other = found.keymaps[1], found.keymaps[2]
-      t.eq({ '<Leader>zy', true, true, 'say two' }, { own.lhs, own.lua, own.buffer, own.desc })
-      t.matches('editor_spec.lua:%d+$', own.source)
-      t.eq({ '<Leader>zz', ':echo 1<CR>', nil }, { other.lhs, other.rhs, other.buffer })
-      t.eq(1, calls.call('editor_keymaps', { contains = 'say', mode = 'i' }).total)
-      found = calls.call('editor_keymaps', { contains = 'say', limit = 1 })
-      t.eq({ 1, 1 }, { #found.keymaps, found.next_offset })
-      t.eq('validation_error', calls.fails('editor_keymaps', { mode = 'z' }).code)
-      t.eq('not_found', calls.fails('editor_keymaps', { bufnr = 9999 }).code)
-      for _, map in ipairs({ { 'n', '<Leader>zz' }, { 'i', '<Leader>zx' } }) do
-        vim.keymap.del(unpack(map))
-      end
-    end)
-  end)
+  describe('editor_lookup', function()
+    local function lookup(what, query, more)
+      return calls.call('editor_lookup', vim.tbl_extend('force', { what = what, query = query }, more or {}))
+    end
 
-  describe('editor_help', function()
     before_each(function()
       local doc = project.base .. '/plugin/doc'
       project.write(doc .. '/own.txt', table.concat({
@@ -258,57 +220,85 @@ describe('tools that show the state of the editor', function()
       vim.opt.runtimepath:remove(project.base .. '/plugin')
     end)
 
-    it('reads a topic to its end, without opening anything', function()
+    it('finds mappings of all modes, those of the buffer first', function()
+      edit('a.txt', 'x\n')
+      vim.g.mapleader = ' '
+      vim.keymap.set({ 'n', 'x' }, '<Leader>zz', ':echo 1<CR>', { desc = 'Say One' })
+      vim.keymap.set('n', '<Leader>zy', function() end, { desc = 'say two', buffer = true })
+      vim.keymap.set('i', '<Leader>zx', 'x', { desc = 'say three' })
+      local found = lookup('mappings', 'say')
+      t.eq(4, found.total)
+      t.matches('^n <Leader>zy %(this buffer%): say two %-> Lua function %(.*editor_spec.lua:%d+%)$', found.rows[1])
+      t.matches('^n <Leader>zz: Say One %-> :echo 1<CR>', found.rows[2])
+      t.eq({ 1, 4 }, { #lookup('mappings', 'say', { limit = 1 }).rows, found.total })
+      for _, map in ipairs({ { { 'n', 'x' }, '<Leader>zz' }, { 'i', '<Leader>zx' } }) do
+        vim.keymap.del(unpack(map))
+      end
+    end)
+
+    it('finds options by name, and those that were changed', function()
+      edit('a.txt', 'x\n')
+      vim.bo.shiftwidth = 3
+      t.matches('^shiftwidth=3 %(buffer; default 8', lookup('options', 'sw').rows[1])
+      t.matches('^shiftwidth=3', lookup('options', 'shiftw').rows[1])
+      t.matches('\nshiftwidth=3 ', project.text('editor_lookup', { what = 'options' }))
+    end)
+
+    it('finds messages, the latest first, without secrets', function()
+      vim.cmd('messages clear')
+      for i = 1, 5 do
+        api.nvim_echo({ { 'Message ' .. i } }, true, {})
+      end
+      api.nvim_echo({ { 'password=hunter2secret' } }, true, {})
+      local found = lookup('messages', 'message', { limit = 2 })
+      t.eq({ { 'Message 5', 'Message 4' }, 5 }, { found.rows, found.total })
+      t.matches('password=%[secret%]', lookup('messages').rows[1])
+      t.eq(
+        '5 messages; 1-1 shown, offset=1 goes on\nMessage 5',
+        project.text('editor_lookup', { what = 'messages', query = 'message', limit = 1 })
+      )
+      t.eq(
+        "Nothing found for 'no such' in messages.",
+        project.text('editor_lookup', { what = 'messages', query = 'no such' })
+      )
+    end)
+
+    it('reads a help topic to its end, without opening anything', function()
       local before = calls.view()
-      local found = calls.call('editor_help', { topic = 'own-first' })
+      local found = lookup('help', 'own-first')
       t.eq(before, calls.view())
-      t.eq({ 'own-first', 'own.txt', 4, true }, { found.tag, found.file, found.line, found.ends_here })
-      t.matches('^FIRST .*\n\nText of the first,\ntwo lines%.$', found.text)
-      found = calls.call('editor_help', { topic = 'own.second', offset = found.next_offset and 1 })
-      t.eq('own.second()', found.tag)
-      t.matches('^    Text of the second, a zebracrossing%.\n', found.text .. '\n')
-      found = calls.call('editor_help', { topic = 'OWN-LAST', limit = 1 })
-      t.eq({ 'own-last', 1, nil }, { found.tag, found.next_offset, found.ends_here })
-      t.eq('The end.', calls.call('editor_help', { topic = 'own-last', offset = 1 }).text)
+      t.eq('own-first in own.txt, line 4', found.head)
+      t.matches('^FIRST .*\n\nText of the first,\ntwo lines%.$', table.concat(found.rows, '\n'))
+      found = lookup('help', 'own.second')
+      t.eq('    Text of the second, a zebracrossing.', found.rows[2])
+      t.matches('^own%-last in own.txt', lookup('help', 'OWN-LAST').head)
     end)
 
     it('takes wildcards and patterns literally', function()
       for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200), ('[^a]'):rep(50) }) do
-        t.matches('no help tag like', calls.fails('editor_help', { topic = topic }).message)
+        t.eq(nil, lookup('help', topic).head)
       end
-      t.eq({}, calls.call('editor_help', { search = ('*'):rep(200) }).tags)
-      t.eq('/\\{-', calls.call('editor_help', { topic = '\\{-' }).tag)
-      t.eq('g??', calls.call('editor_help', { topic = 'g??' }).tag)
-      t.eq('[:alpha:]', calls.call('editor_help', { topic = '[:alpha:]' }).tag)
+      for topic, tag in pairs({ ['\\{-'] = '/\\{-', ['g??'] = 'g??', ['[:alpha:]'] = '[:alpha:]' }) do
+        t.eq(tag, lookup('help', topic).head:match('^%S+'))
+      end
     end)
 
     it('reads the help of Neovim', function()
-      local found = calls.call('editor_help', { topic = 'nvim_buf_set_lines' })
-      t.eq({ 'nvim_buf_set_lines()', 'api.txt' }, { found.tag, found.file })
-      t.matches('replacement', found.text)
-      t.ok(#found.text < 4000, 'one function only')
-      found = calls.call('editor_help', { topic = 'tabstop' })
-      t.eq("'tabstop'", found.tag)
+      local found = lookup('help', 'nvim_buf_set_lines')
+      t.matches('^nvim_buf_set_lines%(%) in api.txt', found.head)
+      t.ok(found.total < 60, 'one function only')
+      t.matches("^'tabstop' in options.txt, line %d+; see also", lookup('help', 'tabstop').head)
+      t.matches('^CTRL%-W in', lookup('help', 'CTRL-W').head)
     end)
 
-    it('finds tags and lines by words', function()
-      local found = calls.call('editor_help', { search = 'zebraCrossing second' })
-      t.eq({ {}, 0 }, { found.tags, found.tags_total })
-      t.eq({ { file = 'own.txt', line = 10, text = 'Text of the second, a zebracrossing.' } }, found.lines)
-      found = calls.call('editor_help', { search = 'nvim_buf_set', limit = 2 })
-      t.eq({ 2, 2, 2 }, { #found.tags, #found.lines, found.next_offset })
-      t.ok(found.tags_total > 2)
-    end)
-
-    it('says what is wrong', function()
-      t.matches('exactly one', calls.fails('editor_help', {}).message)
-      t.matches('exactly one', calls.fails('editor_help', { topic = 'a', search = 'bb' }).message)
-      refused('editor_help', 'not_found', 'search looks', { topic = 'zebracrossing-nowhere' })
-      t.matches('helptags', calls.fails('editor_help', { topic = 'own-gone' }).message)
+    it('finds lines of the help by words if no tag has them', function()
+      t.eq({ 'own.txt:10: Text of the second, a zebracrossing.' }, lookup('help', 'zebraCrossing second').rows)
+      t.eq({}, lookup('help', 'own-gone').rows)
+      t.matches('query', calls.fails('editor_lookup', { what = 'help' }).message)
     end)
 
     it('stops when it is cancelled', function()
-      local call = project.start('editor_help', { search = 'the' })
+      local call = project.start('editor_lookup', { what = 'help', query = 'the' })
       call:cancel('test')
       t.eq('cancelled', call.outcome.error.code)
     end)

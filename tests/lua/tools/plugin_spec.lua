@@ -6,7 +6,7 @@ local t = require('helpers')
 local folder
 
 before_each(function()
-  p.open({ 'plugin', 'plugin_call' })
+  p.open({ 'plugin', 'plugin_call', 'editor_lookup' })
   folder = p.base .. '/pack/some/opt/zebra.nvim'
   p.write(folder .. '/README.md', '# Zebra\n\none\ntwo\n')
   p.write(folder .. '/doc/zebra.txt', '*zebra.txt*\n')
@@ -35,28 +35,15 @@ after_each(function()
   p.close()
 end)
 
-local function named(list, name)
-  return vim.iter(list):find(function(each)
-    return each.name == name
-  end)
-end
+describe('editor_lookup of plugins', function()
+  local function rows(query)
+    return p.ok('editor_lookup', { what = 'plugins', query = query }).rows
+  end
 
-describe('plugin_list', function()
   it('lists loaded and other plugins once each', function()
-    local found = p.ok('plugin_list', { contains = 'ZEBRA' })
-    t.eq({ 1, 'zebra.nvim', 'package' }, { found.total, found.plugins[1].name, found.plugins[1].manager })
-    t.eq(false, found.plugins[1].loaded)
-    t.eq(0, p.ok('plugin_list', { contains = 'zebra', loaded_only = true }).total)
+    t.eq({ 'zebra.nvim (package, not loaded)' }, rows('ZEBRA'))
     vim.cmd.packadd('zebra.nvim')
-    found = p.ok('plugin_list', { contains = 'zebra' })
-    t.eq({ 1, true }, { found.total, found.plugins[1].loaded })
-    t.eq(1, #p.ok('plugin_list', { limit = 1 }).plugins)
-  end)
-
-  it('lists loaded modules', function()
-    local found = p.ok('plugin_list', { what = 'modules', contains = 'mcp-tools.core' })
-    t.eq({ 'mcp-tools.core' }, found.modules)
-    p.fails('validation_error', '', 'plugin_list', { what = 'x' })
+    t.eq({ 'zebra.nvim (package, loaded)' }, rows('zebra'))
   end)
 
   it('reads plugin managers', function()
@@ -68,12 +55,11 @@ describe('plugin_list', function()
         }
       end,
     }
-    local plugins = p.ok('plugin_list').plugins
+    local found = rows('zebra')
+    local missing = rows('missing')
     package.loaded['lazy'] = nil
-    t.eq({ 'lazy.nvim', false }, { named(plugins, 'lazy-zebra').manager, named(plugins, 'lazy-zebra').loaded })
-    t.eq('v1', named(plugins, 'lazy-zebra').version)
-    t.eq(nil, named(plugins, 'zebra.nvim'))
-    t.eq(true, named(plugins, 'missing.nvim').loaded)
+    t.eq({ 'lazy-zebra v1 (lazy.nvim, not loaded)' }, found)
+    t.eq({ 'missing.nvim (lazy.nvim, loaded)' }, missing)
   end)
 end)
 
@@ -102,7 +88,7 @@ describe('plugin_info', function()
 
   it('suggests similar names for an unknown one', function()
     p.fails('not_found', 'zebra.nvim', 'plugin_info', { name = 'ebra' })
-    p.fails('not_found', 'plugin_list', 'plugin_info', { name = 'qqqq' })
+    p.fails('not_found', 'editor_lookup', 'plugin_info', { name = 'qqqq' })
   end)
 end)
 
@@ -143,13 +129,14 @@ describe('a plugin that is the project', function()
     require('editor_project').offer({ 'editor' })
     p.write('doc/tags', 'dear-diary\t../../diary.txt\t/*dear-diary*\ndear-link\tlink.txt\t/*dear-link*\n')
     vim.uv.fs_symlink(outside, own .. '/doc/link.txt')
-    p.fails('access_denied', '', 'editor_help', { topic = 'dear-link' })
-    t.eq(nil, (p.call('editor_help', { topic = 'dear-diary' }) or {}).text)
-    t.eq({}, p.ok('editor_help', { search = 'hunter2' }).lines)
+    local function rows(query)
+      return p.ok('editor_lookup', { what = 'help', query = query }).rows
+    end
+    t.eq({ {}, {}, {} }, { rows('dear-link'), rows('dear-diary'), rows('hunter2') })
     vim.fn.delete(own .. '/doc', 'rf')
     p.write(p.base .. '/doc/tags', 'dear-diary\t../diary.txt\t/*dear-diary*\n')
     vim.uv.fs_symlink(p.base .. '/doc', own .. '/doc')
-    p.fails('not_found', '', 'editor_help', { topic = 'dear-diary' })
+    t.eq({}, rows('dear-diary'))
   end)
 end)
 
@@ -219,6 +206,6 @@ describe('plugin_call', function()
     config.setup({ tools = { 'plugin' } })
     local registry = require('mcp-tools.core').get().registry
     t.eq(nil, registry:find_tool('plugin_call'))
-    t.ok(registry:find_tool('plugin_list'))
+    t.ok(registry:find_tool('plugin_info'))
   end)
 end)

@@ -13,7 +13,7 @@ local M = {}
 --- Argument of tools for one plugin.
 M.NAME = {
   type = 'string',
-  description = 'Name from plugin_list; .nvim is optional',
+  description = 'Name of a plugin; .nvim is optional',
   required = true,
   minLength = 1,
   maxLength = 200,
@@ -151,7 +151,7 @@ function M.find(name)
   local plugin, near = named(name)
   if not plugin then
     local similar = table.concat(near, ', ', 1, math.min(#near, MAX_SIMILAR))
-    local hint = #near > 0 and 'similar: ' .. similar or 'plugin_list lists all'
+    local hint = #near > 0 and 'similar: ' .. similar or "editor_lookup with what='plugins' lists all"
     return nil, errors.new('not_found', ('name: there is no plugin %s; %s'):format(name, hint))
   elseif not plugin.path or not uv.fs_stat(plugin.path) then
     return nil, errors.new('not_found', ('name: %s is not installed'):format(plugin.name))

@@ -10,14 +10,15 @@ return {
     .. ' restarts them with `restart`.',
   search_hint = 'lsp status, restart pyright, is the language server ready, indexing',
   args = {
-    path = { type = 'string', description = 'File whose servers are meant' },
-    restart = { type = 'string', description = 'Name of the server to restart, or `all`', minLength = 1 },
+    path = { type = 'string', description = 'File path' },
+    restart = { type = 'string', description = 'Name of a server, or `all`', minLength = 1 },
     timeout_ms = {
       type = 'integer',
       description = 'Maximum time to wait until they are ready',
       default = 0,
       minimum = 0,
       maximum = 240000,
+      hidden = true,
     },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
   },

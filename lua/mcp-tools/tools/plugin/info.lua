@@ -9,7 +9,7 @@ return {
   name = 'plugin_info',
   title = 'A plugin',
   description = 'Describes a plugin: directory, manager, URL, version, Lua modules (and which are loaded), help files'
-    .. ' (read them with editor_help) and readme (plugin_readme).',
+    .. ' (editor_lookup) and readme (plugin_readme).',
   args = {
     name = plugins.NAME,
     limit = { type = 'integer', description = 'Maximum number of modules', default = 100, minimum = 1, maximum = 5000 },

@@ -75,7 +75,11 @@ def skill_text(command: list[str], found: dict[str, Any] | None = None) -> str:
 def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     hints = tool.get("annotations") or {}
     level = (
-        "read" if hints.get("readOnlyHint") else "destructive" if hints.get("destructiveHint") else "write"
+        "read"
+        if hints.get("readOnlyHint")
+        else "destructive"
+        if hints.get("destructiveHint", True)
+        else "write"
     )
     properties = tool["inputSchema"].get("properties") or {}
     required = set(tool["inputSchema"].get("required") or ())

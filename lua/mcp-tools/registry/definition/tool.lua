@@ -60,6 +60,8 @@ local HINTS = {
   idempotent = 'idempotentHint',
   open_world = 'openWorldHint',
 }
+--- What clients assume without an annotation.
+local DEFAULTS = { read_only = false, destructive = true, idempotent = false, open_world = true }
 
 --- The rule of each field; returns why a value is invalid.
 ---@type table<string, fun(v: any): string?>
@@ -332,18 +334,17 @@ end
 
 --- Returns the annotations with MCP's names, or nil.
 ---@param annotations table
----@param brief boolean without those that say nothing: the default of `idempotentHint`, and what is only for tools that
---- change something
+---@param brief boolean without MCP's defaults, and without what is only for tools that change something
 local function published_annotations(annotations, brief)
   local out = { title = annotations.title }
   for ours, theirs in pairs(HINTS) do
     out[theirs] = annotations[ours]
-  end
-  if brief and (out.readOnlyHint or not out.idempotentHint) then
-    out.idempotentHint = nil
+    if brief and annotations[ours] == DEFAULTS[ours] then
+      out[theirs] = nil
+    end
   end
   if brief and out.readOnlyHint then
-    out.destructiveHint = nil
+    out.idempotentHint, out.destructiveHint = nil, nil
   end
   return next(out) and out or nil
 end

@@ -30,7 +30,9 @@ for field, names in pairs({
     editor_state
     file_edit
     file_list
+    file_move
     file_read
+    file_replace
     file_save
     file_search
     file_write

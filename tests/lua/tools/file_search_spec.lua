@@ -48,27 +48,23 @@ describe('file_search', function()
     t.ok(looks < 100, ('%d looks'):format(looks))
   end)
 
-  it('gives the total, and the path of a file once', function()
+  it('gives the total, and a row for each match', function()
     t.eq(
-      table
-        .concat({
-          '6 matches in 2 files',
-          'a.lua',
-          '  1:7: local post = 1',
-          '  2:8: return post -- posts',
-          'src/b.py',
-          '  1:5: def post():',
-          '  2:13: return "post äpost"',
-        }, '\n')
-        :gsub('2:13: return', '2:13:     return'),
+      table.concat({
+        '6 matches in 2 files',
+        'a.lua:1: local post = 1',
+        'a.lua:2: return post -- posts',
+        'src/b.py:1: def post():',
+        'src/b.py:2:     return "post äpost"',
+      }, '\n'),
       (search({ query = 'post' }))
     )
     t.matches('^4 matches in 2 files\n', (search({ query = 'post', word = true })))
     t.matches(
-      '^2 matches in 1 files\nsrc/b.py\n',
+      '^2 matches in 1 file\nsrc/b.py:1: ',
       (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true }))
     )
-    t.matches('^3 matches in 1 files\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
+    t.matches('^3 matches in 1 file\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
     t.matches('^0 matches in 0 files; sensitive files', (search({ query = 'none' })))
     t.matches('regex=true', (search({ query = 'po.+t' })))
   end)
@@ -76,7 +72,7 @@ describe('file_search', function()
   it('looks at what the person has, not at what the disk has', function()
     vim.cmd.edit('a.lua')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved' })
-    t.eq('1 matches in 1 files\na.lua (unsaved)\n  1:1: unsaved', (search({ query = 'unsaved' })))
+    t.eq('1 match in 1 file; unsaved: a.lua\na.lua:1: unsaved', (search({ query = 'unsaved' })))
     t.ok(not search({ query = 'post' }):find('a.lua', 1, true))
     vim.cmd.edit('new/file.lua')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved too' })
@@ -85,14 +81,13 @@ describe('file_search', function()
 
   it('takes a NUL for a character as any other', function()
     vim.cmd.edit(project.write('nul.txt', 'post\0post\n'))
-    t.matches('^2 matches in 1 files\nnul.txt', (search({ query = 'po.t', regex = true, globs = { 'nul.txt' } })))
+    t.matches('^2 matches in 1 file\nnul.txt:1: ', (search({ query = 'po.t', regex = true, globs = { 'nul.txt' } })))
     search_programs.use('rg')
     replace({
       query = 'p(o.*s)t',
       replacement = '$1',
       regex = true,
       path = 'nul.txt',
-      dry_run = false,
       expected_count = 1,
     })
     t.eq({ 'ost\0pos' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
@@ -112,7 +107,7 @@ describe('file_search', function()
   it('gives lines around a match, once', function()
     project.write('c.txt', 'one\ntwo\nthree\nfour\nfive\nsix\nseven\n')
     t.eq(
-      '2 matches in 1 files\nc.txt\n  1- one\n  2:1: two\n  3- three\n  4- four\n  5:2: five\n  6- six',
+      '2 matches in 1 file\nc.txt-1- one\nc.txt:2: two\nc.txt-3- three\nc.txt-4- four\nc.txt:5: five\nc.txt-6- six',
       (search({ query = 't[w]o|ive', regex = true, context = 1 }))
     )
   end)
@@ -124,12 +119,12 @@ describe('file_search', function()
     end
     project.write('many.txt', table.concat(lines, '\n'))
     local text = search({ query = 'needle', limit = 2, offset = 1 })
-    t.matches('^3000 matches in 1 files; 2%-3 shown, offset=3 goes on\nmany.txt\n  2:1: needle 2 x+\n  3:1: ', text)
+    t.matches('^3000 matches in 1 file; 2%-3 shown, offset=3 goes on\nmany.txt:2: needle 2 x+\nmany.txt:3: ', text)
     text = search({ query = 'needle', limit = 2, context = 20 })
-    t.matches('  22%- needle 22', text)
+    t.matches('many.txt%-22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })
     t.eq(
-      '3000 matches in 1 files\nmany.txt: 3000\n'
+      '3000 matches in 1 file\nmany.txt: 3000\n'
         .. '(too much for lines, so counts per file; narrow it with path, globs or limit)',
       text
     )
@@ -158,11 +153,11 @@ describe('file_replace', function()
   it('lists first, and replaces then what was listed', function()
     vim.cmd.edit('a.lua')
     local text = replace({ query = 'post', replacement = 'send', word = true })
-    t.matches('^4 occurrences in 2 files, nothing replaced yet; apply with expected_count=4', text)
-    t.matches('\na.lua\n  %x+ 1:7: local post = 1\n', text)
+    t.matches('^4 matches in 2 files, nothing replaced; expected_count=4 replaces all', text)
+    t.matches('\na.lua:1: local post = 1\n', text)
     t.matches('local post', disk('a.lua'))
-    text = replace({ query = 'post', replacement = 'send', word = true, dry_run = false, expected_count = 4 })
-    t.eq('4 occurrences replaced in 2 files\na.lua: 2, open and not saved\nsrc/b.py: 2', text)
+    text = replace({ query = 'post', replacement = 'send', word = true, expected_count = 4 })
+    t.eq('4 matches replaced in 2 files\na.lua: 2, unsaved (open in the editor)\nsrc/b.py: 2', text)
     t.eq({ 'local send = 1', 'return send -- posts' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
     t.matches('local post', disk('a.lua'))
     t.eq('def send():\n    return "send äpost"\n', disk('src/b.py'))
@@ -180,37 +175,18 @@ describe('file_replace', function()
     args = { query = '(x+)', replacement = ('$1'):rep(1000), path = 'many.txt', regex = true }
     t.matches('would be more than 4 MiB', select(2, replace(args)).message)
     args.replacement = '$0$$$2a'
-    t.matches('^1 occurrences in 1 files, nothing replaced yet', (replace(args)))
-    args.dry_run, args.expected_count = false, 1
-    t.matches('^1 occurrences replaced', (replace(args)))
+    t.matches('^1 match in 1 file, nothing replaced', (replace(args)))
+    args.expected_count = 1
+    t.matches('^1 match replaced', (replace(args)))
     t.eq(('x'):rep(9000) .. '$a\n', disk('many.txt'))
-  end)
-
-  it('takes some of them by their ids', function()
-    local ids = {}
-    for id in replace({ query = 'post', replacement = 'send' }):gmatch('\n  (%x+) ') do
-      table.insert(ids, id)
-    end
-    t.eq(6, #ids)
-    local args = { query = 'post', replacement = 'send', dry_run = false, ids = { ids[2], ids[4] }, expected_count = 2 }
-    t.matches('^2 occurrences replaced in 2 files', (replace(args)))
-    t.eq('local post = 1\nreturn send -- posts\n', disk('a.lua'))
-    t.eq('def send():\n    return "post äpost"\n', disk('src/b.py'))
-    local _, err = replace(args)
-    t.eq('stale', err.code)
-    t.matches('^ids: 2 of 2', err.message)
   end)
 
   it('replaces nothing where the count does not fit', function()
     local before = disk('a.lua') .. disk('src/b.py')
-    local args = { query = 'post', replacement = 'send', dry_run = false }
-    t.eq('validation_error', select(2, replace(args)).code)
+    local args = { query = 'post', replacement = 'send' }
     args.expected_count = 5
     local _, err = replace(args)
-    t.eq(
-      { 'stale', 'expected_count is 5, but there are 6; nothing was replaced, make a dry run again' },
-      { err.code, err.message }
-    )
+    t.eq({ 'stale', 'expected_count is 5, but there are 6 matches; nothing was replaced' }, { err.code, err.message })
     t.eq(before, disk('a.lua') .. disk('src/b.py'))
   end)
 
@@ -220,24 +196,24 @@ describe('file_replace', function()
       '"post äpost" → %[post äpost%]',
       (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', ''))
     )
-    replace({ query = '"(.*)"', replacement = '[$1]', regex = true, dry_run = false, expected_count = 1 })
+    replace({ query = '"(.*)"', replacement = '[$1]', regex = true, expected_count = 1 })
     t.eq('def post():\n    return [post äpost]\n', disk('src/b.py'))
     project.write('dos.txt', 'one\r\ntwo\r\nthree\r\n')
-    replace({ query = 'one\ntwo', replacement = '1\n2', dry_run = false, expected_count = 1 })
+    replace({ query = 'one\ntwo', replacement = '1\n2', expected_count = 1 })
     t.eq('1\r\n2\r\nthree\r\n', disk('dos.txt'))
   end)
 
   it('takes a file that is not open as its buffer has it: a mark at its beginning, two kinds of line breaks', function()
     project.write('mark.txt', '\239\187\191two\n')
     project.write('mixed.txt', 'one\r\ntwo\nthree\r\n')
-    t.matches('mark.txt\n  %x+ 1:1: two\nmixed.txt\n  %x+ 2:1: two', (replace({ query = 'two', replacement = '2' })))
-    replace({ query = 'two', replacement = '2', dry_run = false, expected_count = 2 })
+    t.matches('mark.txt:1: two\nmixed.txt:2: two', (replace({ query = 'two', replacement = '2' })))
+    replace({ query = 'two', replacement = '2', expected_count = 2 })
     t.eq({ '\239\187\1912\n', 'one\r\n2\nthree\r\n' }, { disk('mark.txt'), disk('mixed.txt') })
   end)
 
   it('leaves nothing loaded when it comes to nothing', function()
     local before = #vim.api.nvim_list_bufs()
-    local args = { query = 'post', replacement = 'send', dry_run = false, expected_count = 6 }
+    local args = { query = 'post', replacement = 'send', expected_count = 6 }
     vim.api.nvim_create_autocmd('BufReadPost', {
       pattern = '*.py',
       once = true,
@@ -262,28 +238,24 @@ describe('file_replace', function()
       project.write(name, text)
     end
     t.matches('café uno', (replace({ query = 'uno', replacement = 'two' })))
-    t.ok(replace({ query = 'uno', replacement = 'dos', dry_run = false, expected_count = 7 }))
+    t.ok(replace({ query = 'uno', replacement = 'dos', expected_count = 7 }))
     for name, text in pairs(texts) do
       t.eq({ name, (text:gsub('uno', 'dos')) }, { name, disk(name) })
     end
     -- What the encoding of one cannot hold is written to none.
-    local _, err = replace({ query = 'dos', replacement = '日', dry_run = false, expected_count = 7 })
+    local _, err = replace({ query = 'dos', replacement = '日', expected_count = 7 })
     t.eq('tool_error', err.code)
     t.matches('latin.* is not written: its encoding %(latin1%)', err.message)
     t.eq({ 'caf\233 dos\nb\n', 'a\ndos' }, { disk('latin.txt'), disk('end.txt') })
   end)
 
-  it('needs no dry run where the number is known', function()
-    local text = replace({ query = 'post', replacement = 'send', word = true, expected_count = 4 })
-    t.eq('4 occurrences replaced in 2 files\na.lua: 2\nsrc/b.py: 2', text)
-    t.matches('^0 occurrences in 0 files, nothing replaced', (replace({ query = 'gone', replacement = '' })))
-    text = replace({ query = 'send', replacement = 'x', dry_run = true, expected_count = 4 })
-    t.matches('nothing replaced yet', text)
+  it('asks only where it replaces', function()
+    t.matches('^0 matches in 0 files, nothing replaced$', (replace({ query = 'gone', replacement = '' })))
     local definition = require('mcp-tools.tools.file.replace')
-    t.eq('it changes files', definition.needs_approval({ dry_run = false }))
-    t.eq('it changes files', definition.needs_approval({ expected_count = 1 }))
-    t.eq(false, definition.needs_approval({ dry_run = true, expected_count = 1 }))
-    t.eq(false, definition.needs_approval({}))
+    t.eq({ 'it changes files', false }, {
+      definition.needs_approval({ expected_count = 1 }),
+      definition.needs_approval({}),
+    })
   end)
 
   it('answers in few lines for many files, and names those that are not saved', function()
@@ -292,14 +264,12 @@ describe('file_replace', function()
     end
     vim.cmd.edit('many/7.lua')
     local text = replace({ query = 'needle', replacement = 'pin', expected_count = 100 })
-    t.eq('100 occurrences replaced in 100 files\nmany/7.lua: 1, open and not saved', text)
+    t.eq('100 matches replaced in 100 files\nmany/7.lua: 1, unsaved (open in the editor)', text)
   end)
 
   it('shows the difference to the user once the files were searched, without a dry run before', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local send', regex = false, ignore_case = false, word = false }
-    args.dry_run = false
-    t.eq('validation_error', select(2, definition.preview(args)).code)
     args.expected_count = 1
     local shown, err
     local function ask()
@@ -315,7 +285,7 @@ describe('file_replace', function()
     t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', ask())
     -- Another question is about the text as it is then.
     args.expected_count, shown = 2, nil
-    t.matches('^replaces 2 occurrences', ask())
+    t.matches('^replaces 2 matches', ask())
     t.eq('stale', err.code)
   end)
 
@@ -340,7 +310,7 @@ describe('file_replace', function()
     t.eq(shown, later)
     vim.cmd.edit('a.lua')
     vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
-    t.matches('^replaces 1 occurrences', definition.preview(args))
+    t.matches('^replaces 1 match', definition.preview(args))
   end)
 
   it('and a search do not block the editor on lines of megabytes', function()
@@ -351,19 +321,14 @@ describe('file_replace', function()
     project.write('min.js', table.concat(line) .. '\n')
     local began = vim.uv.hrtime()
     local text = replace({ query = 'needle', replacement = 'pin' })
-    t.matches('^100 occurrences in 1 files.*\n  %x+ 1:30001: …x+needle1x+…\n  %x+ 1:60008: …x+needle2x+', text)
-    t.matches('^100 matches in 1 files', (search({ query = 'needle' })))
+    t.matches('^100 matches in 1 file.*\nmin.js:1: …x+needle1x+…\nmin.js:1: …x+needle2x+', text)
+    t.matches('^100 matches in 1 file', (search({ query = 'needle' })))
     t.ok((vim.uv.hrtime() - began) / 1e9 < 4)
-    local ids = {}
-    for id in text:gmatch('\n  (%x+) ') do
-      ids[id] = true
-    end
-    t.eq(100, vim.tbl_count(ids))
     local many = (('x'):rep(600) .. 'needle'):rep(5000)
     project.write('many.js', many .. '\nneedle\n')
     began = vim.uv.hrtime()
     text = replace({ query = 'xneedle', replacement = 'pin', path = 'many.js', expected_count = 5000 })
-    t.eq('5000 occurrences replaced in 1 files\nmany.js: 5000', text)
+    t.eq('5000 matches replaced in 1 file\nmany.js: 5000', text)
     t.ok((vim.uv.hrtime() - began) / 1e9 < 3)
     t.ok(disk('many.js') == many:gsub('xneedle', 'pin') .. '\nneedle\n')
   end)

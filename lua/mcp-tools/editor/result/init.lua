@@ -44,9 +44,10 @@ end
 --- Returns a number with its noun: `1 file`, `2 files`.
 ---@param number integer
 ---@param noun string singular
+---@param plural? string default: with an s
 ---@return string
-function M.count(number, noun)
-  return ('%d %s%s'):format(number, noun, number == 1 and '' or 's')
+function M.count(number, noun, plural)
+  return ('%d %s'):format(number, number == 1 and noun or plural or noun .. 's')
 end
 
 --- Adds to the first line of a text which part of a list is shown.

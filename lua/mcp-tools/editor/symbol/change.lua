@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local answer = require('mcp-tools.editor.edit.answer')
+local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local read = require('mcp-tools.privacy.read')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')

@@ -1,6 +1,7 @@
 --- Patches: unified diffs and the `apply_patch` format of Codex, parsed, and their hunks located in a text.
 
 local errors = require('mcp-tools.errors')
+local strings = require('mcp-tools.util.strings')
 local substring = require('mcp-tools.util.substring')
 
 local M = {}
@@ -30,7 +31,7 @@ end
 ---@param text string after `--- ` or `+++ `
 ---@return string? path nil: /dev/null
 local function header_path(text)
-  local path = text:match('^[^\t]*'):gsub('%s+$', '')
+  local path = strings.trim_end(text:match('^[^\t]*'))
   path = path:match('^"(.*)"$') or path
   return path ~= '/dev/null' and (path:match('^[ab]/(.+)$') or path) or nil
 end

@@ -1,7 +1,7 @@
 --- Edits one or several files.
 
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local answer = require('mcp-tools.editor.edit.answer')
+local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local create = require('mcp-tools.editor.edit.create')

@@ -4,6 +4,7 @@ local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
+local result = require('mcp-tools.editor.result')
 local search_files = require('mcp-tools.editor.search.files')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
@@ -29,18 +30,18 @@ end
 return {
   name = 'file_list',
   title = 'List files',
-  description = 'Lists the files of the project or a directory, sorted, without ignored files. When there are more than'
-    .. ' limit, folders counts them by top directory, and next_offset is where to continue.',
+  description = 'Lists the files of the project or a directory, without ignored ones.',
+  search_hint = 'ls, find, glob, tree, which files are there',
   args = {
-    path = { type = 'string', description = 'Directory; default: the project' },
-    glob = {
-      type = 'string',
-      description = 'Only these, such as "*.lua" (anywhere) or "src/**/*.{ts,tsx}"',
-      maxLength = 500,
+    path = { type = 'string', description = 'Directory' },
+    globs = {
+      type = 'array',
+      items = { type = 'string', maxLength = 500 },
+      description = 'Only these, such as `*.lua` or `src/**`; `!` excludes',
     },
-    ignored = { type = 'boolean', description = 'Include ignored files', default = false },
     limit = { type = 'integer', description = 'Maximum number of names', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Number of names to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Names to skip', default = 0, minimum = 0 },
+    ignored = { type = 'boolean', description = 'Include ignored files', default = false, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,
@@ -56,7 +57,11 @@ return {
       return nil, errors.new('not_found', text:format(access.shown(directory, ctx.root)))
     end
     local names, source, cut = file_names.list(ctx, directory, { ignored = args.ignored })
-    local matches, pause = assert(search_files.matcher({ args.glob })), time_slice.of(ctx)
+    local matches, invalid = search_files.matcher(args.globs or {})
+    if not matches then
+      return nil, invalid
+    end
+    local pause = time_slice.of(ctx)
     local prefix = directory == paths.real_root(ctx.root) and '' or access.shown(directory, ctx.root) .. '/'
     local files, counts, total, lossy = {}, {}, 0, false
     for _, name in ipairs(names) do
@@ -81,5 +86,16 @@ return {
       truncated = cut or nil,
       lossy = lossy or nil,
     }
+  end,
+  render = function(value, args)
+    local head = result.with_range(result.count(value.total, 'file'), args, value.total)
+    if value.truncated then
+      head = head .. '; there are more, which were not listed'
+    end
+    local rows = { head }
+    for directory, count in vim.spairs(value.folders or {}) do
+      table.insert(rows, ('%s: %s'):format(directory, result.count(count, 'file')))
+    end
+    return table.concat(vim.list_extend(rows, value.files), '\n')
   end,
 }

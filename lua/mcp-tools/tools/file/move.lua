@@ -481,14 +481,14 @@ end
 return {
   name = 'file_move',
   title = 'Move a file',
-  description = 'Moves or renames a file or directory. Language servers update references such as imports; the result'
-    .. ' lists imports that no longer resolve. Open buffers follow. Creates missing directories. Refuses to overwrite'
-    .. ' files and to move unsaved changes.',
+  description = 'Moves a file or directory and updates imports through the language server. Use it instead of mv.',
+  search_hint = 'rename file, move module, git mv, move directory',
   args = {
     path = { type = 'string', description = 'File or directory', required = true, minLength = 1 },
-    new_path = { type = 'string', description = 'New path, including the name', required = true, minLength = 1 },
+    new_path = { type = 'string', description = 'New path, with the name', required = true, minLength = 1 },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
+  recommended = true,
   needs_approval = 'it moves files',
   timeout = TIMEOUT_MS,
   preview = function(args)

@@ -1,6 +1,4 @@
---- Replaces text in many files: matches are listed first, then the chosen ones are replaced atomically.
----
---- The id of a match depends on the text around it, so it becomes invalid when that changes.
+--- Replaces text in many files atomically, if the number of matches is the expected one; otherwise lists them.
 
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
@@ -21,15 +19,12 @@ local time_slice = require('mcp-tools.util.time_slice')
 local MAX_FILES, MAX_PLACES = 500, 10000
 --- Maximum size of all replacements in one call, in bytes.
 local MAX_NEW = 4 * 1024 * 1024
---- Number of bytes on each side of a match that its id depends on.
-local AROUND = 100
 --- Up to this number of matches in one line are replaced separately, so that extmarks between them stay.
 local MAX_IN_LINE = 20
 --- Number of diffs kept for approval.
 local MAX_DIFFS = 20
 
 ---@class mcp-tools.Occurrence
----@field id string
 ---@field row integer from 0
 ---@field col integer bytes
 ---@field line string
@@ -49,17 +44,6 @@ local MAX_DIFFS = 20
 ---@field replacement string
 ---@field path string?
 ---@field globs string[]?
-
----@param file mcp-tools.search.File
----@param match mcp-tools.search.Match
----@param line string
----@return string
-local function id_of(file, match, line)
-  local to = match.end_row == match.row and match.end_col or #line
-  local near = line:sub(math.max(1, match.col + 1 - AROUND), to + AROUND)
-  local text = ('%s\n%d\n%d\n'):format(file.path, match.row, match.col) .. near:gsub('%z', '\n') -- sha256 takes no NUL
-  return vim.fn.sha256(text):sub(1, 12)
-end
 
 --- Returns the line of each match, and its groups if the replacement refers to some.
 ---@param ctx mcp-tools.Ctx
@@ -131,7 +115,7 @@ local function plan_of(ctx, args)
   if not found then
     return nil, err
   elseif found.cut or #found.files > MAX_FILES or found.total > MAX_PLACES then
-    local text = '%d occurrences in %d files; the maximum is %d in %d: narrow it with path or globs'
+    local text = '%d matches in %d files; the maximum is %d in %d: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, MAX_PLACES, MAX_FILES))
   end
   local places
@@ -152,7 +136,6 @@ local function plan_of(ctx, args)
       end
       room = room - #new
       list[k] = {
-        id = id_of(file, match, place.line),
         row = match.row,
         col = match.col,
         line = place.line,
@@ -165,37 +148,6 @@ local function plan_of(ctx, args)
     pause()
   end
   return plan
-end
-
---- Selects the matches with the given ids.
----@param plan mcp-tools.ReplacePlan
----@param ids string[]?
----@return mcp-tools.ReplacePlan? plan
----@return mcp-tools.Error? err
-local function chosen(plan, ids)
-  if not ids then
-    return plan
-  end
-  local wanted, left = {}, 0
-  for _, id in ipairs(ids) do
-    left = left + (wanted[id] and 0 or 1)
-    wanted[id] = true
-  end
-  local out = { files = {}, total = 0, skipped = plan.skipped }
-  for _, each in ipairs(plan.files) do
-    local list = vim.tbl_filter(function(occurrence)
-      return wanted[occurrence.id] == true
-    end, each.occurrences)
-    if #list > 0 then
-      table.insert(out.files, { file = each.file, occurrences = list })
-      out.total = out.total + #list
-    end
-  end
-  if out.total ~= left then
-    local text = 'ids: %d of %d no longer exist, the text has changed; nothing was replaced, make a dry run again'
-    return nil, errors.new('stale', text:format(left - out.total, left))
-  end
-  return out
 end
 
 --- Returns the edits of a file. Many in one line become one edit, since each would copy the line.
@@ -262,38 +214,15 @@ local function apply(ctx, plan)
   end)
 end
 
---- Returns whether a call only lists matches. By default, `expected_count` decides: without it, nothing is replaced.
----@param args { dry_run: boolean?, expected_count: integer? }
----@return boolean
-local function is_dry_run(args)
-  if args.dry_run == nil then
-    return args.expected_count == nil
-  end
-  return args.dry_run
-end
-
---- Returns an error if a replacement has no expected count.
----@param args { dry_run: boolean?, expected_count: integer? }
----@return mcp-tools.Error?
-local function uncounted(args)
-  if not is_dry_run(args) and not args.expected_count then
-    local text = 'expected_count: required to replace; a dry run counts the matches'
-    return errors.new('validation_error', text)
-  end
-end
-
 --- Returns the plan of a replacement after checking its count.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer }
+---@param args mcp-tools.ReplaceArgs|{ expected_count: integer }
 ---@return mcp-tools.ReplacePlan?
 ---@return mcp-tools.Error? err
 local function counted(ctx, args)
   local plan, err = plan_of(ctx, args)
-  if plan then
-    plan, err = chosen(plan, args.ids)
-  end
   if plan and plan.total ~= args.expected_count then
-    local text = 'expected_count is %d, but there are %d; nothing was replaced, make a dry run again'
+    local text = 'expected_count is %d, but there are %d matches; nothing was replaced'
     return nil, errors.new('stale', text:format(args.expected_count, plan.total))
   end
   return plan, err
@@ -347,21 +276,17 @@ local function diff_of(ctx, plan)
 end
 
 --- Returns the approval text: a sentence at first, the diff when the files have been searched.
----@param args mcp-tools.ReplaceArgs|{ ids: string[]?, expected_count: integer? }
+---@param args mcp-tools.ReplaceArgs|{ expected_count: integer? }
 ---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
 local function preview(args, again)
-  local err = uncounted(args)
-  if err then
-    return nil, err
-  end
   local key = project.root() .. '\n' .. canonical_json.text(args)
   local diff = known_diff(key)
   if diff then
     return edit_preview.shown(diff)
   end
-  if again and not is_dry_run(args) then
+  if again and args.expected_count then
     background.prepare(function(ctx)
       local plan, failed = counted(ctx, args)
       local states = {}
@@ -372,88 +297,107 @@ local function preview(args, again)
       return failed
     end, again)
   end
-  local text =
-    'replaces %d occurrences of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
-  return text:format(args.expected_count or 0, args.query, args.replacement, args.path or 'the project')
+  local text = 'replaces %s of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
+  local count = result.count(args.expected_count or 0, 'match', 'matches')
+  return text:format(count, args.query, args.replacement, args.path or 'the project')
 end
 
 -- Result --------------------------------------------------------------------------------------------------------------
 
+--- Maximum number of listed matches.
+local MAX_LISTED = 100
 --- Maximum number of files in the result of a replacement.
 local MAX_NAMED = 20
 --- Written files are listed only if there are at most this many.
 local MAX_FEW = 5
 
+--- Returns the first matches by file.
 ---@param plan mcp-tools.ReplacePlan
----@param opts { limit: integer, offset: integer }
----@param with 'text'|'ids'
 ---@param regex boolean
----@param pause fun()
----@return string[]
-local function rows(plan, opts, with, regex, pause)
-  local out, passed, column_of = {}, 0, matches_text.columns()
-  for _, each in ipairs(plan.files) do
-    local named = false
-    for _, one in ipairs(each.occurrences) do
-      if passed >= opts.offset and passed < opts.offset + opts.limit then
-        if not named then
-          table.insert(out, each.file.shown .. (each.file.unsaved and ' (unsaved)' or ''))
-          named = true
-        end
-        local text = with == 'text' and ': ' .. matches_text.shown(one.line, one.col) or ''
-        if text ~= '' and regex then
-          text = text .. ' → ' .. matches_text.shown(one.new)
-        end
-        table.insert(out, ('  %s %d:%d%s'):format(one.id, one.row + 1, column_of(one.line, one.col), text))
-        pause()
-      end
-      passed = passed + 1
+---@param pause fun() called between pieces of work
+---@return table
+local function listed(plan, regex, pause)
+  local files, left, column_of = {}, MAX_LISTED, matches_text.columns()
+  for i, each in ipairs(plan.files) do
+    local rows = {}
+    for k = 1, math.min(#each.occurrences, left) do
+      local one = each.occurrences[k]
+      rows[k] = {
+        line = one.row + 1,
+        column = column_of(one.line, one.col),
+        text = matches_text.shown(one.line, one.col),
+        new = regex and matches_text.shown(one.new) or nil,
+      }
+      pause()
     end
+    left = left - #rows
+    files[i] = { path = each.file.shown, total = #each.occurrences, rows = rows }
   end
-  return out
+  return { total = plan.total, files = files, skipped = plan.skipped > 0 and plan.skipped or nil }
 end
 
---- Returns the result of a dry run.
----@param plan mcp-tools.ReplacePlan
----@param args { limit: integer, offset: integer, regex: boolean }
----@param pause fun() called between pieces of work
+--- Returns matches that were not replaced as text.
+---@param value table
 ---@return string
-local function list_text(plan, args, pause)
-  local head = ('%d occurrences in %d files, nothing replaced yet'):format(plan.total, #plan.files)
-  if plan.total > 0 then
-    head = ('%s; apply with expected_count=%d, or with ids of some'):format(head, plan.total)
+local function list_text(value)
+  local matches = result.count(value.total, 'match', 'matches')
+  local head = ('%s in %s, nothing replaced'):format(matches, result.count(#value.files, 'file'))
+  if value.total > 0 then
+    head = ('%s; expected_count=%d replaces all'):format(head, value.total)
   end
-  head = result.with_range(head, args, plan.total)
-  if plan.skipped > 0 then
-    head = ('%s; %d files are too large to be searched'):format(head, plan.skipped)
+  if value.total > MAX_LISTED then
+    head = ('%s; the first %d:'):format(head, MAX_LISTED)
   end
-  local function variant(with, without)
-    return {
-      without = without,
-      text = function()
-        return vim.list_extend({ head }, rows(plan, args, with, args.regex, pause))
-      end,
-    }
+  if value.skipped then
+    head = ('%s; %d files are too large to be searched'):format(head, value.skipped)
   end
-  local variants = { variant('text'), variant('ids', 'the text of the lines') }
-  return matches_text.fitting(head, variants, plan.files, function(each)
-    return ('%s: %d'):format(each.file.shown, #each.occurrences)
-  end, 'ids')
+  local variant = {
+    text = function()
+      local lines = { head }
+      for _, file in ipairs(value.files) do
+        for _, row in ipairs(file.rows) do
+          local new = row.new and ' → ' .. row.new or ''
+          table.insert(lines, ('%s:%d: %s%s'):format(file.path, row.line, row.text, new))
+        end
+      end
+      return lines
+    end,
+  }
+  return matches_text.fitting(head, { variant }, value.files, function(file)
+    return ('%s: %d'):format(file.path, file.total)
+  end, 'lines')
 end
 
 --- Returns the result of a replacement.
 ---@param plan mcp-tools.ReplacePlan
----@param files mcp-tools.FilesEdited
+---@param edited mcp-tools.FilesEdited
+---@return table
+local function done_of(plan, edited)
+  local files = {}
+  for i, each in ipairs(plan.files) do
+    files[i] = {
+      path = each.file.shown,
+      total = #each.occurrences,
+      written = edited[i].written,
+      changed = #edited[i].hunks > 0,
+    }
+  end
+  return { replaced = plan.total, files = files, rejected = edited.rejected, edited_by_user = edited.edited }
+end
+
+--- Returns the result of a replacement as text.
+---@param value table
 ---@return string
-local function done_text(plan, files)
-  local list = { ('%d occurrences replaced in %d files'):format(plan.total, #plan.files) }
-  if files.rejected or files.edited then
-    list[1] = ('%d occurrences in %d files, as far as the user accepted them'):format(plan.total, #plan.files)
+local function done_text(value)
+  local count = result.count(#value.files, 'file')
+  local list = { ('%s replaced in %s'):format(result.count(value.replaced, 'match', 'matches'), count) }
+  if value.rejected or value.edited_by_user then
+    list[1] = list[1] .. ', as far as the user accepted them'
   end
   local named, others = {}, {}
-  for i, each in ipairs(plan.files) do
-    local state = files[i].written and '' or #files[i].hunks == 0 and ', unchanged' or ', open and not saved'
-    table.insert(state == '' and others or named, ('%s: %d%s'):format(each.file.shown, #each.occurrences, state))
+  for _, file in ipairs(value.files) do
+    local state = file.written and '' or not file.changed and ', unchanged' or ', unsaved (open in the editor)'
+    table.insert(state == '' and others or named, ('%s: %d%s'):format(file.path, file.total, state))
   end
   -- Unsaved files first: clients must know them.
   vim.list_extend(named, #others <= MAX_FEW and others or {})
@@ -461,9 +405,9 @@ local function done_text(plan, files)
   if #named > MAX_NAMED then
     table.insert(list, ('and %d more unsaved or unchanged files'):format(#named - MAX_NAMED))
   end
-  for _, each in ipairs(files.rejected or {}) do
+  for _, each in ipairs(value.rejected or {}) do
     local reason = each.reason and ': ' .. each.reason or ''
-    table.insert(list, ('rejected: %s:%d%s'):format(each.path, each.line, reason))
+    table.insert(list, ('rejected by the user: %s:%d%s'):format(each.path, each.line, reason))
   end
   return table.concat(list, '\n')
 end
@@ -471,72 +415,59 @@ end
 return {
   name = 'file_replace',
   title = 'Replace in files',
-  description = 'Replaces text in many files. Without expected_count it is a dry run, which lists occurrences as'
-    .. ' `id line:column: text`. With expected_count it replaces all, or the ones in ids, atomically; nothing if the'
-    .. ' number differs. One undo block per file; open files are left unsaved.',
+  description = 'Replaces a text in all matching files, all or nothing. With `expected_count` at once; without it only'
+    .. ' the matches are returned.',
+  search_hint = 'sed, search and replace, substitute everywhere',
   args = {
-    query = { type = 'string', description = 'Text to find, plain unless regex', required = true, minLength = 1 },
+    query = { type = 'string', description = 'Text to find', required = true, minLength = 1 },
     replacement = {
       type = 'string',
       description = 'New text; with regex, $1 to $9 are groups, $0 is the match, $$ a dollar',
       required = true,
     },
-    path = { type = 'string', description = 'File or directory; default: the project' },
-    globs = {
-      type = 'array',
-      items = { type = 'string', maxLength = 500 },
-      description = 'Only files such as `*.lua` or `src/**`; a leading ! excludes',
-    },
     regex = {
       type = 'boolean',
-      description = 'query is a regular expression (ripgrep syntax), matched line by line',
+      description = 'The query is a regular expression in the syntax of ripgrep, within a line',
       default = false,
     },
     ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
-    word = { type = 'boolean', description = 'Whole words only', default = false },
-    dry_run = {
-      type = 'boolean',
-      description = 'List occurrences without replacing them; default: true without expected_count',
-    },
-    ids = {
+    path = { type = 'string', description = 'File or directory' },
+    globs = {
       type = 'array',
-      items = { type = 'string' },
-      description = 'Ids of the occurrences to replace',
-      maxItems = 10000,
+      items = { type = 'string', maxLength = 500 },
+      description = 'Only files such as `*.lua` or `src/**`; `!` excludes',
     },
-    expected_count = {
-      type = 'integer',
-      description = 'Number of occurrences to replace; required to replace',
-      minimum = 0,
-    },
-    limit = { type = 'integer', description = 'Maximum number listed', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Number of listed occurrences to skip', default = 0, minimum = 0 },
+    expected_count = { type = 'integer', description = 'Number of matches that must be there', minimum = 0 },
+    word = { type = 'boolean', description = 'Whole words only', default = false, hidden = true },
   },
   annotations = { read_only = false, destructive = true, idempotent = false },
+  recommended = true,
   needs_approval = function(args)
-    return not is_dry_run(args) and 'it changes files'
+    return args.expected_count ~= nil and 'it changes files'
   end,
   preview = preview,
   reviewed = true,
   run = function(ctx, args)
-    local err = uncounted(args)
-    local plan, files
-    if not err and is_dry_run(args) then
-      plan, err = plan_of(ctx, args)
-      if plan then
-        local pause = time_slice.of(ctx)
-        redact.refresh(pause)
-        return list_text(plan, args, pause)
+    if not args.expected_count then
+      local plan, err = plan_of(ctx, args)
+      if not plan then
+        return nil, err
       end
-    elseif not err then
-      plan, err = counted(ctx, args)
+      local pause = time_slice.of(ctx)
+      redact.refresh(pause)
+      return listed(plan, args.regex, pause)
     end
-    if plan and not err then
+    local plan, err = counted(ctx, args)
+    local files
+    if plan then
       files, err = apply(ctx, plan)
     end
-    if not files then
+    if not plan or not files then
       return nil, err
     end
-    return done_text(plan, files)
+    return done_of(plan, files)
+  end,
+  render = function(value)
+    return value.replaced and done_text(value) or list_text(value)
   end,
 }

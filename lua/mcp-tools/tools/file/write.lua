@@ -1,7 +1,7 @@
 --- Creates a file, or replaces the whole text of a file that the client has read.
 
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local answer = require('mcp-tools.editor.edit.answer')
+local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local buffers = require('mcp-tools.editor.buffer')
 local create = require('mcp-tools.editor.edit.create')
 local edit = require('mcp-tools.editor.edit')

@@ -1,6 +1,6 @@
 --- Deletes a symbol that is not used.
 
-local answer = require('mcp-tools.editor.edit.answer')
+local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local change = require('mcp-tools.editor.symbol.change')
 local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')

@@ -233,7 +233,7 @@ describe('a file that is loaded for a call', function()
   local CALLS = {
     file_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
     buffer_diff = { path = 'a.lua' },
-    file_replace = { query = 'one', replacement = 'two', dry_run = false, expected_count = 1 },
+    file_replace = { query = 'one', replacement = 'two', expected_count = 1 },
     editor_open = { path = 'a.lua' },
   }
 

@@ -160,7 +160,7 @@ describe('with review.when = "ask" an edit', function()
   it('of several files is one review', function()
     local a, b = project.write('a.txt', 'old\n'), project.write('b.txt', 'old\nold\n')
     t.eq(nil, outcome_of(call('file_replace', { query = 'old', replacement = 'new' })).error)
-    local args = { query = 'old', replacement = 'new', dry_run = false, expected_count = 3 }
+    local args = { query = 'old', replacement = 'new', expected_count = 3 }
     local one = call('file_replace', args)
     local open = shown()
     t.eq(2, #open.files)
@@ -168,7 +168,7 @@ describe('with review.when = "ask" an edit', function()
     open:reject(2, 1, 'not b')
     local outcome = outcome_of(one)
     t.eq({ { 'new' }, { 'old', 'old' } }, { vim.fn.readfile(a), vim.fn.readfile(b) })
-    t.matches('rejected: b.txt:1: not b', vim.inspect(outcome.payload))
+    t.matches('rejected by the user: b.txt:1: not b', vim.inspect(outcome.payload))
   end)
 
   it('of a new file makes it with the text that was accepted', function()
@@ -254,7 +254,7 @@ describe('with review.when = "ask" an edit', function()
     local a, b = project.write('a.txt', 'old\n'), edit('b.txt', 'old\nx\nold\n')
     t.eq(nil, outcome_of(call('file_replace', { query = 'old', replacement = 'new' })).error)
     vim.cmd('silent edit ' .. a)
-    local args = { query = 'old', replacement = 'new', dry_run = false, expected_count = 3 }
+    local args = { query = 'old', replacement = 'new', expected_count = 3 }
     local one = call('file_replace', args)
     local open = shown()
     open:accept(1, 1)

@@ -46,7 +46,7 @@ LAYERS = (
 folder may know each other; what else shares a line may not."""
 
 EDITOR_LAYERS = (
-    "agents/ context/ runner/ symbol/",
+    "agents/ context/ lookup/ runner/ symbol/",
     "diagnostics/",
     "lsp/",
     "search/",

@@ -95,6 +95,10 @@ local function filters(args)
   return args.test and unhandled or nil
 end
 
+--- Breakpoints of one run; messages are for the user's own, which stay.
+local POINT = vim.deepcopy(breakpoints.POINT)
+POINT.properties.log_message.hidden = true
+
 return {
   name = 'debug_run',
   title = 'Debug',
@@ -107,7 +111,7 @@ return {
     test = { type = 'string', description = 'Name or id of a pytest test to run instead' },
     configuration = { type = 'string', description = 'Name of a launch configuration to run instead' },
     args = { type = 'array', items = { type = 'string' }, description = 'Command-line arguments' },
-    breakpoints = { type = 'array', items = breakpoints.POINT, description = 'Where to stop' },
+    breakpoints = { type = 'array', items = POINT, description = 'Where to stop' },
     exceptions = { type = 'boolean', description = 'Stop where an exception is raised; default: if it is not caught' },
     expressions = control.ARGS.expressions,
     options = {

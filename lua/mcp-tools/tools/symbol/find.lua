@@ -103,7 +103,7 @@ return {
     kinds = {
       type = 'array',
       items = { type = 'string' },
-      description = 'Only these kinds: class, function, method, variable, constant, interface, enum, struct, field, …',
+      description = 'Such as class, function, method, variable',
     },
     body = { type = 'boolean', description = 'Include the source text', default = false },
     limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 1000 },

@@ -383,33 +383,27 @@ describe('tools that show the state of the editor', function()
       t.eq({ false, 2 }, { shown.window == own, #api.nvim_list_wins() })
     end)
 
-    it('splits, and opens tab pages, when that is wanted', function()
-      edit('a.txt', 'one\n')
-      local own = api.nvim_get_current_win()
-      project.write('b.txt', 'x\n')
-      calls.call('editor_open', { path = 'b.txt', where = 'vsplit' })
-      t.eq({ 'row', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
-      vim.cmd.only()
-      calls.call('editor_open', { path = 'b.txt', where = 'split' })
-      t.eq({ 'col', own }, { vim.fn.winlayout()[1], api.nvim_get_current_win() })
-      local shown = calls.call('editor_open', { path = 'b.txt', where = 'tab' })
-      t.eq({ 2, true, api.nvim_get_current_win() }, { #api.nvim_list_tabpages(), shown.entered, shown.window })
+    it('highlights lines until the text is edited', function()
+      local bufnr = edit('a.txt', ('line\n'):rep(9))
+      local function rows()
+        local namespace = api.nvim_get_namespaces()['mcp-tools.highlight']
+        return vim.tbl_map(function(mark)
+          return { mark[2] + 1, mark[4].end_row }
+        end, api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true }))
+      end
+      local shown = calls.call('editor_open', { path = 'a.txt', ranges = { '3-4', '9' } })
+      t.eq({ { { 3, 4 }, { 9, 9 } }, 3 }, { rows(), shown.line })
+      t.matches(
+        '^The user sees a.txt:2 in their window; lines are highlighted',
+        project.text('editor_open', { path = 'a.txt', line = 2, end_line = 5 })
+      )
+      t.eq({ { 2, 5 } }, rows())
+      api.nvim_exec_autocmds('InsertEnter', { buffer = bufnr })
+      t.eq({}, rows())
     end)
 
-    it('uses its last tab page and split again after five of them, and is not called without end', function()
-      vim.cmd('silent tabnew | tabonly!')
-      edit('a.txt', 'one\n')
-      for i = 1, 8 do
-        project.write(i .. '.txt', 'x\n')
-        calls.call('editor_open', { path = i .. '.txt', where = 'tab' })
-      end
-      t.eq(6, #api.nvim_list_tabpages())
-      t.eq(project.root .. '/8.txt', api.nvim_buf_get_name(0))
-      vim.cmd('silent tabonly! | only!')
-      for i = 1, 8 do
-        calls.call('editor_open', { path = i .. '.txt', where = 'split' })
-      end
-      t.eq(6, #api.nvim_list_wins())
+    it('is not called without end', function()
+      edit('1.txt', 'x\n')
       local last
       for _ = 1, 70 do
         last = project.run('tool', 'editor_open', { path = '1.txt' })
@@ -439,7 +433,8 @@ describe('tools that show the state of the editor', function()
         { { path = 'b.txt', column = 1 }, 'validation_error', 'column: give line' },
         { { path = 'none.txt' }, 'not_found', 'no file' },
         { { path = '.' }, 'tool_error', 'directory' },
-        { { path = 'b.txt', where = 'x' }, 'validation_error', 'where' },
+        { { path = 'b.txt', ranges = { '1-2' } }, 'validation_error', 'not a range' },
+        { { path = 'b.txt', ranges = { 'x' } }, 'validation_error', 'ranges%[0%]' },
       }) do
         local err = calls.fails('editor_open', case[1])
         t.eq(case[2], err.code)

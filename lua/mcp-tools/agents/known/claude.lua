@@ -88,7 +88,7 @@ local open_file = tool('openFile', 'Shows a file to the user, at a line or a tex
     elseif args.makeFrontmost ~= false then
       local line = args.startLine or line_of(bufnr, args.startText) or 1
       line = math.max(1, math.min(line, api.nvim_buf_line_count(bufnr)))
-      local window, why = show.show(bufnr, { line = line, byte = 0 }, 'here')
+      local window, why = show.show(bufnr, { line = line, byte = 0 })
       return ctx(window and texts('Opened file: ' .. path) or nil, why)
     end
     vim.bo[bufnr].buflisted = true

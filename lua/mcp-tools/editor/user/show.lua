@@ -8,8 +8,6 @@ local api, fn = vim.api, vim.fn
 
 local M = {}
 
-M.WHERE = { 'here', 'split', 'vsplit', 'tab' }
-
 --- Returns whether a window may show another file.
 ---@param window integer
 ---@return boolean
@@ -55,57 +53,16 @@ local function window_for(bufnr)
   end
 end
 
---- Maximum number of tab pages, and of splits per tab page, opened here.
-local MAX_OPENED = 5
-
---- Returns the last window opened here if the maximum is reached.
----@param kind 'tab'|'split'
----@param windows integer[]
----@return integer?
-local function reusable(kind, windows)
-  local opened = vim.tbl_filter(function(window)
-    return vim.w[window].mcp_tools_opened == kind
-  end, windows)
-  local last = opened[#opened]
-  return #opened >= MAX_OPENED and is_free(last) and not holds_changes(last) and last or nil
-end
-
+--- Opens a window beside the current one, without entering it.
 ---@param bufnr integer
 ---@return integer window
-local function open_tab(bufnr)
-  local reused = reusable('tab', api.nvim_list_wins())
-  if reused then
-    api.nvim_set_current_win(reused)
-  else
-    vim.cmd('tab split')
-    vim.w.mcp_tools_opened = 'tab'
-  end
-  api.nvim_win_set_buf(0, bufnr)
-  return api.nvim_get_current_win()
-end
-
---- Opens a new window. It is only entered if it is in a new tab page.
----@param bufnr integer
----@param where string
----@return integer window
-local function open(bufnr, where)
-  if where == 'tab' and not is_busy() then -- a new tab page is always entered
-    return open_tab(bufnr)
-  end
-  local reused = reusable('split', api.nvim_tabpage_list_wins(0))
-  if reused and not (reused == api.nvim_get_current_win() and is_busy()) then
-    api.nvim_win_set_buf(reused, bufnr)
-    return reused
-  end
+local function open(bufnr)
   local beside = api.nvim_get_current_win()
   if api.nvim_win_get_config(beside).relative ~= '' then
     beside = -1
   end
-  local split = where == 'vsplit' and 'right' or 'above'
-  local ok, window = pcall(api.nvim_open_win, bufnr, false, { split = split, win = beside })
-  window = ok and window or api.nvim_open_win(bufnr, false, { split = 'above', win = -1, height = 1 })
-  vim.w[window].mcp_tools_opened = 'split'
-  return window
+  local ok, window = pcall(api.nvim_open_win, bufnr, false, { split = 'above', win = beside })
+  return ok and window or api.nvim_open_win(bufnr, false, { split = 'above', win = -1, height = 1 })
 end
 
 ---@param window integer
@@ -133,10 +90,9 @@ end
 
 ---@param bufnr integer
 ---@param place { line: integer, byte: integer }
----@param where string
 ---@return integer window
-local function show(bufnr, place, where)
-  local window = where == 'here' and window_for(bufnr) or nil
+local function show(bufnr, place)
+  local window = window_for(bufnr)
   if window and api.nvim_win_get_buf(window) ~= bufnr then
     if not is_busy() then
       api.nvim_win_call(window, function()
@@ -145,7 +101,7 @@ local function show(bufnr, place, where)
     end
     api.nvim_win_set_buf(window, bufnr)
   end
-  window = window or open(bufnr, where == 'here' and 'split' or where)
+  window = window or open(bufnr)
   vim.bo[bufnr].buflisted = true
   go_to(window, place.line, place.byte)
   return window
@@ -154,10 +110,9 @@ end
 --- Shows a buffer.
 ---@param bufnr integer loaded
 ---@param place { line: integer, byte: integer } 1-based line, 0-based byte
----@param where 'here'|'split'|'vsplit'|'tab'
 ---@return integer? window
 ---@return mcp-tools.Error? err
-function M.show(bufnr, place, where)
+function M.show(bufnr, place)
   local err = refusal()
   if err then
     return nil, err
@@ -165,7 +120,7 @@ function M.show(bufnr, place, where)
   -- The swap file is created now; do not ask about one of another Neovim.
   local shortmess = vim.o.shortmess
   vim.cmd('noautocmd set shortmess+=AF')
-  local ok, window = pcall(show, bufnr, place, where)
+  local ok, window = pcall(show, bufnr, place)
   vim.cmd('noautocmd let &shortmess = ' .. fn.string(shortmess))
   if not ok then
     local why = tostring(window):match('E%d+:.*') or tostring(window)

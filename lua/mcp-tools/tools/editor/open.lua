@@ -4,6 +4,7 @@ local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local highlight = require('mcp-tools.editor.user.highlight')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local rate = require('mcp-tools.util.rate')
@@ -62,22 +63,50 @@ local function place_of(bufnr, args)
   return { line = args.line, byte = math.max(byte, 0) }
 end
 
+--- Returns the ranges of lines to highlight.
+---@param bufnr integer
+---@param args table
+---@return { [1]: integer, [2]: integer }[]?
+---@return mcp-tools.Error? err
+local function ranges_of(bufnr, args)
+  local ranges, total = {}, api.nvim_buf_line_count(bufnr)
+  if args.end_line then
+    table.insert(ranges, { args.line or args.end_line, args.end_line })
+  end
+  for i, text in ipairs(args.ranges or {}) do
+    local first, last = text:match('^(%d+)%-?(%d*)$')
+    if not first then
+      return nil, errors.new('validation_error', ("ranges[%d]: write it as '10-20' or '10'"):format(i - 1))
+    end
+    table.insert(ranges, { tonumber(first), tonumber(last) or tonumber(first) })
+  end
+  for _, range in ipairs(ranges) do
+    if range[1] < 1 or range[2] < range[1] or range[2] > total then
+      local text = 'lines %d-%d: not a range of the file (%d lines)'
+      return nil, errors.new('validation_error', text:format(range[1], range[2], total))
+    end
+  end
+  return ranges
+end
+
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = "Opens a file at a line in the user's editor, without taking the focus from where they type.",
+  description = "Opens a file at a line in the user's editor, without taking the focus from where they type; can"
+    .. ' highlight lines.',
+  search_hint = 'show, jump to, go to, highlight, reveal, point out',
   args = {
     path = { type = 'string', description = 'File path' },
-    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     line = { type = 'integer', description = '1-based line number; default: the last position', minimum = 1 },
-    column = { type = 'integer', description = '1-based column in characters', minimum = 1, hidden = true },
-    where = {
-      type = 'string',
-      enum = show.WHERE,
-      default = 'here',
-      description = 'here: an existing window; while they type a tab is a split; five of each at most',
-      hidden = true,
+    end_line = { type = 'integer', description = 'Last line to highlight', minimum = 1 },
+    ranges = {
+      type = 'array',
+      items = { type = 'string' },
+      maxItems = 100,
+      description = 'Several ranges to highlight, such as `10-20`',
     },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+    column = { type = 'integer', description = '1-based column in characters', minimum = 1, hidden = true },
   },
   annotations = { read_only = false, destructive = false, idempotent = true, open_world = false },
   needs_approval = false,
@@ -92,14 +121,20 @@ return {
     if not bufnr then
       return nil, err
     end
+    local ranges, fault = ranges_of(bufnr, args)
+    if not ranges then
+      return nil, fault
+    end
+    args.line = args.line or ranges[1] and ranges[1][1]
     local place, bad = place_of(bufnr, args)
     if not place then
       return nil, bad
     end
-    local window, why = show.show(bufnr, place, args.where)
+    local window, why = show.show(bufnr, place)
     if not window then
       return nil, why
     end
+    highlight(bufnr, ranges)
     local at = api.nvim_win_get_cursor(window)
     return result.utf8({
       path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root),
@@ -108,6 +143,12 @@ return {
       line = at[1],
       column = position.column(bufnr, at[1] - 1, at[2]),
       entered = window == api.nvim_get_current_win(),
+      highlighted = #ranges,
     })
+  end,
+  render = function(value)
+    local where = value.entered and 'in their window' or 'in another window; their cursor stays'
+    local marked = value.highlighted > 0 and '; lines are highlighted until the text is edited' or ''
+    return ('The user sees %s:%d %s%s.'):format(value.path, value.line, where, marked)
   end,
 }

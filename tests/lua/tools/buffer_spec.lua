@@ -145,6 +145,10 @@ describe('tools that read buffers', function()
       t.eq({ true, true, true, true, 1 }, { b.modified, b.current, b.visible, b.loaded, b.lines })
       local modified = call('buffer_list', { modified_only = true })
       t.eq({ 1, 'b.txt' }, { modified.total, modified.buffers[1].path })
+      t.matches(
+        '^1 buffer\n%d+: b.txt %(current, visible, modified%)$',
+        project.text('buffer_list', { modified_only = true })
+      )
     end)
 
     it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()

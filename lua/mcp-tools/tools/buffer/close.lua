@@ -26,10 +26,10 @@ end
 return {
   name = 'buffer_close',
   title = 'Close a buffer',
-  description = 'Closes a buffer that is not shown in a window. Refuses unsaved changes unless discard is true.',
+  description = 'Closes an open file that is not shown in a window. Refuses unsaved changes unless `discard` is true.',
   args = {
-    path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Buffer number; see buffer_list', minimum = 1 },
+    path = { type = 'string', description = 'File path' },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 1, hidden = true },
     discard = { type = 'boolean', description = 'Discard unsaved changes', default = false },
   },
   annotations = { read_only = false, destructive = true, idempotent = true },
@@ -68,5 +68,8 @@ return {
       end
       ctx({ path = (utf8.repair(found.shown)), bufnr = found.bufnr, closed = true })
     end)
+  end,
+  render = function(value)
+    return ('%s %s.'):format(value.path, value.closed and 'is closed' or 'is not open')
   end,
 }

@@ -2,22 +2,30 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
+local result = require('mcp-tools.editor.result')
 local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_list',
   title = 'Open buffers',
-  description = 'Lists the buffers that are open in the editor: number, path, whether it has unsaved changes, and where'
-    .. ' it is shown.',
+  description = 'Lists the buffers of the editor with their numbers; editor_state has the open files.',
   args = {
     modified_only = { type = 'boolean', description = 'Only buffers with unsaved changes', default = false },
     include_unlisted = {
       type = 'boolean',
       description = 'Include unlisted buffers, such as help',
       default = false,
+      hidden = true,
     },
-    limit = { type = 'integer', description = 'Maximum number of buffers', default = 100, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Number of buffers to skip', default = 0, minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of buffers',
+      default = 100,
+      minimum = 1,
+      maximum = 1000,
+      hidden = true,
+    },
+    offset = { type = 'integer', description = 'Number of buffers to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
   execute = function(ctx, args)
@@ -44,5 +52,18 @@ return {
       next_offset = rest > 0 and args.offset + #list or nil,
       lossy = lossy or nil,
     })
+  end,
+  render = function(value, args)
+    local head = ('%d %s'):format(value.total, value.total == 1 and 'buffer' or 'buffers')
+    local rows = { result.with_range(head, args, value.total) }
+    for _, each in ipairs(value.buffers) do
+      local about = { each.buftype }
+      for _, name in ipairs({ 'current', 'visible', 'modified' }) do
+        table.insert(about, each[name] and name or nil)
+      end
+      local row = ('%d: %s'):format(each.bufnr, each.path or 'no name')
+      table.insert(rows, #about > 0 and ('%s (%s)'):format(row, table.concat(about, ', ')) or row)
+    end
+    return table.concat(rows, '\n')
   end,
 }

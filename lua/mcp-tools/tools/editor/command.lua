@@ -6,8 +6,8 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'editor_command',
   title = 'Run an Ex command',
-  description = 'Runs an Ex command in the editor and returns its output; the user is asked first. Not for commands'
-    .. ' that prompt or take long (:s///c, :!, :make), which would block the editor.',
+  description = 'Runs an Ex command in the editor, after asking the user, and returns its output. Not for commands'
+    .. ' that prompt or take long (:s///c, :!, :make).',
   args = {
     command = {
       type = 'string',
@@ -22,6 +22,7 @@ return {
       default = 32768,
       minimum = 100,
       maximum = 1048576,
+      hidden = true,
     },
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
@@ -33,5 +34,8 @@ return {
   end,
   run = function(ctx, args)
     return execute.command(ctx, args.command, args.max_bytes, time_slice.of(ctx))
+  end,
+  render = function(value)
+    return value.output ~= '' and value.output or 'It printed nothing.'
   end,
 }

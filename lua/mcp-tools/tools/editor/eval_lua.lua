@@ -15,12 +15,11 @@ end
 return {
   name = 'editor_eval_lua',
   title = 'Run Lua',
-  description = 'Runs Lua code in the editor; the user is asked first. Returns its first return value (result: text,'
-    .. ' JSON, or as vim.inspect shows it) and what it printed (output). The editor is blocked while it runs.',
+  description = 'Runs Lua code in the editor, after asking the user. Returns what it prints and its first result.',
   args = {
     code = {
       type = 'string',
-      description = 'Lua chunk; `...` are its args',
+      description = 'Lua chunk; `...` are its `args`',
       required = true,
       minLength = 1,
       maxLength = 100000,
@@ -32,6 +31,7 @@ return {
       default = 32768,
       minimum = 100,
       maximum = 1048576,
+      hidden = true,
     },
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
@@ -49,5 +49,11 @@ return {
     end
     local list = { n = #args.args, unpack(args.args) }
     return execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx))
+  end,
+  render = function(value)
+    local parts = {}
+    table.insert(parts, value.output ~= '' and value.output or nil)
+    table.insert(parts, value.result and ('result (%s): %s'):format(value.type, value.result))
+    return #parts > 0 and table.concat(parts, '\n') or 'It returned and printed nothing.'
   end,
 }

@@ -103,17 +103,31 @@ end
 local READERS = { marks = marks, jumps = jumps, changes = changes }
 local KINDS = { 'marks', 'jumps', 'changes' }
 
+---@param place table
+---@return string
+local function row_of(place)
+  local mark = place.mark and place.mark .. ' ' or ''
+  local text = place.text or place.withheld and ('withheld (%s)'):format(place.withheld) or ''
+  return ('%s%s:%d:%d: %s'):format(mark, place.path or 'no file', place.line, place.column, text)
+end
+
 return {
   name = 'editor_marks',
   title = 'Marks, jumps and changes',
-  description = 'Lists marks of a buffer (a-z, A-Z and those that Neovim sets), the jump list of its window and its'
-    .. ' change list, both newest first, with the text of each line. Lines and columns (characters) count from 1.',
+  description = 'Lists marks, the jump list and the change list of an open file, newest first.',
   args = {
     path = { type = 'string', description = 'Open file; default: the current one' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
-    kind = { type = 'string', enum = KINDS, description = 'Only this list; default: all three' },
-    limit = { type = 'integer', description = 'Maximum number per list', default = 30, minimum = 1, maximum = 200 },
-    offset = { type = 'integer', description = 'Number to skip per list', default = 0, minimum = 0 },
+    kind = { type = 'string', enum = KINDS, description = 'Only this list' },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number per list',
+      default = 30,
+      minimum = 1,
+      maximum = 200,
+      hidden = true,
+    },
+    offset = { type = 'integer', description = 'Number to skip per list', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx, args)
@@ -136,5 +150,16 @@ return {
       answer[kind .. '_total'] = about.total
     end
     ctx(result.utf8(answer))
+  end,
+  render = function(value, args)
+    local rows = {}
+    for _, kind in ipairs(KINDS) do
+      if value[kind] then
+        local total = value[kind .. '_total']
+        table.insert(rows, result.with_range(('%d %s'):format(total, kind), args, total))
+        vim.list_extend(rows, vim.tbl_map(row_of, value[kind]))
+      end
+    end
+    return table.concat(rows, '\n')
   end,
 }

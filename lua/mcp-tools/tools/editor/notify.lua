@@ -9,12 +9,11 @@ local limit = rate(20, 0.5)
 return {
   name = 'editor_notify',
   title = 'Notify the user',
-  description = 'Shows the user a short message in the editor, with your name. Does not wait; to ask a question, use'
-    .. ' ask_user.',
+  description = 'Shows the user a short message in the editor. To ask a question, use ask_user.',
   args = {
     message = {
       type = 'string',
-      description = 'Text, preferably one line',
+      description = 'Text',
       required = true,
       minLength = 1,
       maxLength = 2000,
@@ -30,5 +29,8 @@ return {
     end
     messages.notify(args.message, args.level, ctx)
     ctx({ shown = true })
+  end,
+  render = function()
+    return 'The message is shown.'
   end,
 }

@@ -92,18 +92,17 @@ end
 return {
   name = 'editor_open',
   title = 'Show a file',
-  description = "Opens a file at a line in the user's editor, without taking the focus from where they type; can"
-    .. ' highlight lines.',
+  description = "Opens a file at a line in the user's editor, without taking the focus from where they type.",
   search_hint = 'show, jump to, go to, highlight, reveal, point out',
   args = {
     path = { type = 'string', description = 'File path' },
-    line = { type = 'integer', description = '1-based line number; default: the last position', minimum = 1 },
-    end_line = { type = 'integer', description = 'Last line to highlight', minimum = 1 },
+    line = { type = 'integer', description = '1-based line number', minimum = 1 },
+    end_line = { type = 'integer', description = 'Last line to highlight', minimum = 1, hidden = true },
     ranges = {
       type = 'array',
       items = { type = 'string' },
       maxItems = 100,
-      description = 'Several ranges to highlight, such as `10-20`',
+      description = 'Lines to highlight, such as `10-20`',
     },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     column = { type = 'integer', description = '1-based column in characters', minimum = 1, hidden = true },

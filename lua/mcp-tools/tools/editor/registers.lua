@@ -97,15 +97,14 @@ end
 return {
   name = 'editor_registers',
   title = 'Registers',
-  description = 'Returns the contents of non-empty registers: yanks, macros, last search (/) and command (:), with'
-    .. ' secrets redacted. The clipboard (+ and *) is read only if names contains it, after asking the user.',
+  description = 'Returns what is in the registers: yanks, macros, last search (/) and command (:). The clipboard (+ and'
+    .. ' *) is read only if `names` contains it, after asking the user.',
   args = {
     names = {
       type = 'string',
-      description = 'Register names in one string, such as "0a+; default: all but the clipboard',
+      description = 'Register names in one string, such as `0a+`; default: all but the clipboard',
       minLength = 1,
       maxLength = 60,
-      default = OWN,
     },
     max_bytes = {
       type = 'integer',
@@ -113,24 +112,33 @@ return {
       default = 2000,
       minimum = 1,
       maximum = 100000,
+      hidden = true,
     },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   needs_approval = function(args)
-    return is_shared(args.names) and 'it reads the clipboard, which may contain anything'
+    return is_shared(args.names or OWN) and 'it reads the clipboard, which may contain anything'
   end,
   preview = function(args)
-    local err = refusal(args.names)
+    local err = refusal(args.names or OWN)
     if err then
       return nil, err
     end
-    return 'Registers ' .. args.names
+    return 'Registers ' .. (args.names or OWN)
   end,
   run = function(ctx, args)
-    local err = refusal(args.names)
+    local err = refusal(args.names or OWN)
     if err then
       return nil, err
     end
-    return result.utf8({ registers = read_all(args.names, args.max_bytes, time_slice.of(ctx)) })
+    return result.utf8({ registers = read_all(args.names or OWN, args.max_bytes, time_slice.of(ctx)) })
+  end,
+  render = function(value)
+    local rows = { #value.registers == 0 and 'They are empty.' or nil }
+    for _, each in ipairs(value.registers) do
+      local size = each.truncated and (', the beginning of %d bytes'):format(each.bytes) or ''
+      table.insert(rows, ('"%s (%s%s): %s'):format(each.register, each.kind, size, each.text))
+    end
+    return result.longest({ { text = rows } }, 'fewer names')
   end,
 }

@@ -247,6 +247,7 @@ describe('tools that show the state of the editor', function()
       t.matches('^shiftwidth=3 %(buffer; default 8', lookup('options', 'sw').rows[1])
       t.matches('^shiftwidth=3', lookup('options', 'shiftw').rows[1])
       t.matches('\nshiftwidth=3 ', project.text('editor_lookup', { what = 'options' }))
+      t.matches('^autoread=true', lookup('options', 'autoread').rows[1])
     end)
 
     it('finds messages, the latest first, without secrets', function()

@@ -27,7 +27,7 @@ local function row_of(map, source)
   local place = file and ('%s:%d'):format(vim.fn.fnamemodify(file, ':~'), info.linedefined) or source(map.sid, map.lnum)
   return ('%s %s%s: %s%s%s'):format(
     map.mode == ' ' and 'nvo' or map.mode,
-    lhs:gsub('^ ', '<Space>'),
+    lhs:gsub(' ', '<Space>'),
     map.buffer ~= 0 and ' (this buffer)' or '',
     map.desc and map.desc .. ' -> ' or '',
     map.rhs and redact.line(utf8.cut(map.rhs, MAX_RHS)) or 'Lua function',

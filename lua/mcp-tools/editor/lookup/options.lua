@@ -27,7 +27,10 @@ return function(query, pause)
   local window = bufnr and focus.window(bufnr)
   redact.refresh(pause)
   for name, about in vim.spairs(api.nvim_get_all_options_info()) do
-    local where = about.scope == 'buf' and { buf = bufnr } or about.scope == 'win' and { win = window } or {}
+    local where = {} -- for global-local options, the value in effect
+    if not about.global_local then
+      where = about.scope == 'buf' and { buf = bufnr } or about.scope == 'win' and { win = window } or {}
+    end
     local ok, value = pcall(api.nvim_get_option_value, name, where) -- Neovim 0.10 lists options that it has not
     local is_wanted = value ~= about.default
     if query then

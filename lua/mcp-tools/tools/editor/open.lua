@@ -124,8 +124,8 @@ return {
     if not ranges then
       return nil, fault
     end
-    args.line = args.line or ranges[1] and ranges[1][1]
-    local place, bad = place_of(bufnr, args)
+    local line = args.line or ranges[1] and ranges[1][1]
+    local place, bad = place_of(bufnr, { line = line, column = args.column })
     if not place then
       return nil, bad
     end

@@ -78,9 +78,6 @@ async def test_who_types_goes_on_typing(screen: Terminal) -> None:
     assert shown["entered"] is False
     await screen.type("world")
     await screen.shows("hello world", "two 60", "-- INSERT --")
-    await call(screen, "editor_open", path="two.txt", line=3, where="tab")
-    await screen.type("!")
-    await screen.shows("hello world!", "-- INSERT --")
 
 
 async def test_a_terminal_keeps_its_keys(screen: Terminal) -> None:

@@ -108,6 +108,11 @@ function M.ok(name, args, ms)
   return result
 end
 
+--- The text that an agent gets of a call that has to succeed.
+function M.text(name, args)
+  return require('mcp-tools.core').registry():get(name).render(M.ok(name, args), args or {})
+end
+
 --- The same for a call that has to fail.
 ---@param code string
 ---@param pattern string in its message

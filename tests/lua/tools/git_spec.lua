@@ -32,6 +32,12 @@ describe('git_status', function()
     t.eq({ 'M a.lua', 'R sub/b.lua -> sub/c d.lua' }, status.staged)
     t.eq({ 'M a.lua' }, status.unstaged)
     t.eq({ 'new/' }, status.untracked)
+    t.eq(
+      'main\nstaged: M a.lua\nstaged: R sub/b.lua -> sub/c d.lua\nunstaged: M a.lua\nuntracked: new/',
+      p.text('git_status')
+    )
+    t.matches('^1 file −1 %+1\ndiff %-%-git a/a.lua', p.text('git_diff'))
+    t.matches('^%x+ %d[%d%-]+T%S+ .-: first$', p.text('git_log'))
     t.eq({ 'new/x.lua', 'new/ü.lua' }, p.ok('git_status', { untracked = 'all', path = 'new' }).untracked)
     t.eq(nil, p.ok('git_status', { untracked = 'no' }).untracked)
   end)

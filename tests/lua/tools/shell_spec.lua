@@ -102,6 +102,10 @@ describe('shell_run', function()
     p.fails('not_found', 'cwd: there is no directory', 'shell_run', { command = 'true', cwd = 'none' })
     p.fails('not_found', '^argv: .*no%-such%-program', 'shell_run', { argv = { 'no-such-program' } })
     t.eq(127, p.ok('shell_run', { command = 'no-such-program' }).exit_code)
+    t.matches(
+      '^exit 3, %d+%.%d s\nout\n\nstderr:\nerr\n$',
+      p.text('shell_run', { command = 'echo out; echo err >&2; exit 3' })
+    )
     local killed = p.ok('shell_run', { command = 'kill -9 $$' })
     t.eq({ nil, 9 }, { killed.exit_code, killed.signal })
   end)

@@ -123,15 +123,23 @@ end
 
 --- Arguments of tools that return a diff.
 M.ARGS = {
-  path = { type = 'string', description = 'Only this file or directory; relative to the working directory' },
-  bufnr = { type = 'integer', description = 'Only the file of this buffer; 0 = current', minimum = 0 },
-  context = { type = 'integer', description = 'Lines around each change', default = 3, minimum = 0, maximum = 100 },
+  path = { type = 'string', description = 'File or directory' },
+  bufnr = { type = 'integer', description = 'Only the file of this buffer; 0 = current', minimum = 0, hidden = true },
+  context = {
+    type = 'integer',
+    description = 'Lines around each change',
+    default = 3,
+    minimum = 0,
+    maximum = 100,
+    hidden = true,
+  },
   max_bytes = {
     type = 'integer',
     description = 'Maximum bytes; a larger diff is shortened',
     default = 65536,
     minimum = 1000,
     maximum = 262144,
+    hidden = true,
   },
 }
 
@@ -223,6 +231,30 @@ function M.answer(ctx, command, args, path)
   fields.added, fields.deleted = totals(found.files)
   fields.withheld = names_of(found.withheld)
   return fields
+end
+
+--- Returns an answer with a diff as text.
+---@param fields table
+---@return string
+function M.render(fields)
+  local head = ('%d %s −%d +%d'):format(
+    fields.files,
+    fields.files == 1 and 'file' or 'files',
+    fields.deleted,
+    fields.added
+  )
+  if fields.shown ~= 'full' then
+    head = ('%s; too much for all, so %s; %s'):format(head, fields.shown, fields.narrow)
+  end
+  local rows = { head }
+  if fields.withheld then
+    table.insert(rows, 'withheld: ' .. table.concat(fields.withheld, ', '))
+  end
+  if fields.unsaved then
+    table.insert(rows, 'unsaved in the editor, so not compared: ' .. table.concat(fields.unsaved, ', '))
+  end
+  table.insert(rows, fields.diff or fields.counts)
+  return table.concat(rows, '\n')
 end
 
 return M

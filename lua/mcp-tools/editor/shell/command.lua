@@ -14,15 +14,21 @@ M.TIMEOUT = { type = 'integer', description = 'Timeout in ms', default = 120000,
 
 --- Arguments of tools that start a command.
 M.ARGS = {
-  command = { type = 'string', description = 'Shell command line (sh -c); alternative to argv' },
+  command = { type = 'string', description = 'Command line for sh' },
   argv = {
     type = 'array',
     items = { type = 'string' },
     minItems = 1,
     description = 'Executable and arguments, without a shell',
+    hidden = true,
   },
-  cwd = { type = 'string', description = 'Working directory; default: the project' },
-  env = { type = 'object', additionalProperties = { type = 'string' }, description = 'Environment variables to add' },
+  cwd = { type = 'string', description = 'Directory' },
+  env = {
+    type = 'object',
+    additionalProperties = { type = 'string' },
+    description = 'Environment variables to add',
+    hidden = true,
+  },
 }
 
 ---@class mcp-tools.shell.Command

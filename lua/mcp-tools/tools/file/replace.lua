@@ -216,7 +216,7 @@ end
 
 --- Returns the plan of a replacement after checking its count.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args mcp-tools.ReplaceArgs|{ expected_count: integer }
+---@param args table
 ---@return mcp-tools.ReplacePlan?
 ---@return mcp-tools.Error? err
 local function counted(ctx, args)
@@ -276,7 +276,7 @@ local function diff_of(ctx, plan)
 end
 
 --- Returns the approval text: a sentence at first, the diff when the files have been searched.
----@param args mcp-tools.ReplaceArgs|{ expected_count: integer? }
+---@param args table
 ---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err

@@ -97,17 +97,24 @@ end
 return {
   name = 'git_blame',
   title = 'Git blame',
-  description = 'Returns who last changed the lines of a file: ranges with commit, author, date and subject. Line'
-    .. ' numbers are those of the buffer if it is open, unsaved changes included; uncommitted lines have no commit.'
-    .. ' Requires path or bufnr.',
+  description = 'Returns who last changed the lines of a file: commit, date, author and subject. Unsaved changes of the'
+    .. ' editor count as not committed.',
+  search_hint = 'annotate, who wrote this line, last change of a line',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = { type = 'integer', description = 'Maximum number of lines', default = 500, minimum = 1, maximum = 10000 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of lines',
+      default = 500,
+      minimum = 1,
+      maximum = 10000,
+      hidden = true,
+    },
     revision = { type = 'string', description = 'Commit, branch or tag; default: the working tree' },
-    text = { type = 'boolean', description = 'Include the lines', default = false },
+    text = { type = 'boolean', description = 'Include the lines', default = false, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -142,5 +149,18 @@ return {
     local reached = runs[#runs] and runs[#runs].end_line or 0
     local has_more = is_cut or reached == last and (not args.end_line or args.end_line > last)
     return { runs = runs, next_line = has_more and reached + 1 or nil }
+  end,
+  render = function(value)
+    local rows = {}
+    for i, run in ipairs(value.runs) do
+      local lines = run.start_line == run.end_line and run.start_line or ('%d-%d'):format(run.start_line, run.end_line)
+      local by = run.commit and ('%s %s %s: %s'):format(run.commit, run.date, run.author, run.summary)
+      rows[i] = ('%s: %s'):format(lines, by or 'not committed')
+      for _, text in ipairs(run.text or {}) do
+        rows[i] = ('%s\n  %s'):format(rows[i], text)
+      end
+    end
+    table.insert(rows, value.next_line and ('start_line=%d goes on'):format(value.next_line) or nil)
+    return table.concat(rows, '\n')
   end,
 }

@@ -6,13 +6,14 @@ local revision = require('mcp-tools.editor.git.revision')
 local buffers = require('mcp-tools.editor.buffer')
 
 local ARGS = {
-  staged = { type = 'boolean', description = 'Compare the index with base (default: HEAD)', default = false },
-  base = { type = 'string', description = 'Commit, branch or tag to compare with; default: the index' },
-  target = { type = 'string', description = 'Commit to compare with base; default: the working tree' },
+  staged = { type = 'boolean', description = 'Compare the index with base', default = false },
+  base = { type = 'string', description = 'Commit, branch or tag; default: the index' },
+  target = { type = 'string', description = 'Commit; default: the working tree' },
   merge_base = {
     type = 'boolean',
     description = 'Compare from the merge base, as a pull request does',
     default = false,
+    hidden = true,
   },
 }
 
@@ -47,9 +48,9 @@ end
 return {
   name = 'git_diff',
   title = 'Git diff',
-  description = 'Returns changes: of the working tree against the index or against base, of the index, or between two'
-    .. ' commits. Sensitive files are withheld. Large diffs are returned without context, then as counts per file.'
-    .. ' Unsaved changes of the editor are not included.',
+  description = 'Returns changes as a diff: of the working tree or the index, or between commits. Sensitive files are'
+    .. ' withheld.',
+  search_hint = 'changes, what changed, staged, compare branches, pull request',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -70,4 +71,5 @@ return {
     end
     return fields
   end,
+  render = diff.render,
 }

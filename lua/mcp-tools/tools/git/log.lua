@@ -35,21 +35,31 @@ end
 return {
   name = 'git_log',
   title = 'Git log',
-  description = 'Lists commits, newest first: id, author, date, subject; body and files if requested. Filters by file'
-    .. ' or directory, range (base..revision), author, message and date. next_offset means there are more.',
+  description = 'Lists commits, newest first: id, date, author, subject.',
+  search_hint = 'history, commits of a file, who changed it when',
   args = {
-    path = { type = 'string', description = 'Only commits that change this file or directory' },
-    bufnr = { type = 'integer', description = 'The same for the file of a buffer; 0 = current', minimum = 0 },
+    path = { type = 'string', description = 'File or directory' },
+    bufnr = {
+      type = 'integer',
+      description = 'The same for the file of a buffer; 0 = current',
+      minimum = 0,
+      hidden = true,
+    },
     revision = { type = 'string', description = 'Commit, branch or tag to start from', default = 'HEAD' },
-    base = { type = 'string', description = 'Leave out commits that are in this one' },
-    author = { type = 'string', description = 'Pattern for name or email', maxLength = 200 },
-    grep = { type = 'string', description = 'Pattern for the message; case-insensitive', maxLength = 200 },
+    base = { type = 'string', description = 'Leave out commits that are in this one', hidden = true },
+    author = { type = 'string', description = 'Pattern for the author', maxLength = 200 },
+    grep = { type = 'string', description = 'Pattern for the message', maxLength = 200 },
     since = { type = 'string', description = 'Date, such as "2 weeks ago"', maxLength = 100 },
-    ['until'] = { type = 'string', description = 'Date, such as yesterday', maxLength = 100 },
-    body = { type = 'boolean', description = 'Include the whole message', default = false },
-    files = { type = 'boolean', description = 'Include the files of each commit ("M path")', default = false },
+    ['until'] = { type = 'string', description = 'Date, such as yesterday', maxLength = 100, hidden = true },
+    body = { type = 'boolean', description = 'Include the whole message', default = false, hidden = true },
+    files = {
+      type = 'boolean',
+      description = 'Include the files of each commit ("M path")',
+      default = false,
+      hidden = true,
+    },
     limit = { type = 'integer', description = 'Maximum number of commits', default = 20, minimum = 1, maximum = 500 },
-    offset = { type = 'integer', description = 'Number of commits to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Number of commits to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -79,5 +89,15 @@ return {
       next_offset = (more or cut) and args.offset + #commits or nil,
       narrow = cut and 'it was too much: give a smaller limit, or leave out files' or nil,
     }
+  end,
+  render = function(value)
+    local rows = {}
+    for _, commit in ipairs(value.commits) do
+      table.insert(rows, ('%s %s %s: %s'):format(commit.commit, commit.date, commit.author, commit.subject))
+      table.insert(rows, commit.body)
+      vim.list_extend(rows, commit.files or {})
+    end
+    table.insert(rows, value.narrow or value.next_offset and ('offset=%d goes on'):format(value.next_offset) or nil)
+    return #rows > 0 and table.concat(rows, '\n') or 'no commits'
   end,
 }

@@ -11,9 +11,16 @@ local revision = require('mcp-tools.editor.git.revision')
 
 local ARGS = {
   revision = { type = 'string', description = 'Commit, branch or tag', default = 'HEAD' },
-  text = { type = 'boolean', description = 'Return the text of the file instead of its changes', default = false },
-  start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1 },
-  limit = { type = 'integer', description = 'Maximum number of lines', default = 2000, minimum = 1, maximum = 100000 },
+  text = { type = 'boolean', description = 'The file as it was, not its changes', default = false },
+  start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1, hidden = true },
+  limit = {
+    type = 'integer',
+    description = 'Maximum number of lines',
+    default = 2000,
+    minimum = 1,
+    maximum = 100000,
+    hidden = true,
+  },
 }
 
 --- Returns a commit and its changes.
@@ -69,9 +76,9 @@ end
 return {
   name = 'git_show',
   title = 'Show a commit',
-  description = 'Returns a commit: message, author, date and changes (of a merge: against its first parent). With'
-    .. ' text=true and path, returns the file as it was, with line numbers from 1; next_line means there is more.'
-    .. ' Sensitive files are withheld.',
+  description = 'Returns a commit with its message and changes, or with `text` a file as it was. Sensitive files are'
+    .. ' withheld.',
+  search_hint = 'show commit, old version of a file',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -95,5 +102,21 @@ return {
       return nil, type(fault) == 'table' and fault or revision.error_of(fault --[[@as string]])
     end
     return fields
+  end,
+  render = function(value)
+    if value.text then
+      local head = ('%s at %s, lines %d-%d of %d'):format(
+        value.path,
+        value.commit,
+        value.start_line,
+        value.end_line,
+        value.lines
+      )
+      head = value.next_line and ('%s; start_line=%d goes on'):format(head, value.next_line) or head
+      return head .. '\n' .. value.text
+    end
+    local message = value.body and value.body ~= '' and value.subject .. '\n' .. value.body or value.subject
+    local head = ('%s %s %s'):format(value.commit, value.date, value.author)
+    return table.concat({ head, message, diff.render(value) }, '\n')
   end,
 }

@@ -130,19 +130,27 @@ end
 return {
   name = 'git_status',
   title = 'Git status',
-  description = 'Returns branch, commits ahead and behind, an unfinished merge or rebase, and changed files by kind ("M'
-    .. ' path"; letters as in git status). Files with unsaved changes in the editor, which git does not see, are'
-    .. ' listed separately.',
+  description = 'Returns the branch, an unfinished merge or rebase, and the changed files, also those that are only'
+    .. ' changed in the editor.',
+  search_hint = 'changed files, branch, untracked, staged, ahead, behind',
   args = {
-    path = { type = 'string', description = 'Only this file or directory' },
+    path = { type = 'string', description = 'File or directory' },
     untracked = {
       type = 'string',
       enum = { 'no', 'normal', 'all' },
       description = 'normal: a new directory once',
       default = 'normal',
+      hidden = true,
     },
-    limit = { type = 'integer', description = 'Maximum number of files', default = 200, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of files',
+      default = 200,
+      minimum = 1,
+      maximum = 5000,
+      hidden = true,
+    },
+    offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -167,5 +175,24 @@ return {
     answer.cut = found.cut or nil
     answer.unsaved = buffers.unsaved(ctx.root, place.path)
     return answer
+  end,
+  render = function(value)
+    local head = value.branch or ('detached at %s'):format(value.commit or '?')
+    if value.upstream then
+      local text = '%s, upstream %s: %d ahead, %d behind'
+      head = text:format(head, value.upstream, value.ahead or 0, value.behind or 0)
+    end
+    head = value.operation and ('%s; %s in progress'):format(head, value.operation) or head
+    local rows = { head, value.total == 0 and 'no changes' or nil }
+    for _, kind in ipairs({ 'conflicts', 'staged', 'unstaged', 'untracked' }) do
+      for _, text in ipairs(value[kind] or {}) do
+        table.insert(rows, ('%s: %s'):format(kind, text))
+      end
+    end
+    table.insert(rows, value.next_offset and ('offset=%d goes on'):format(value.next_offset) or nil)
+    for _, path in ipairs(value.unsaved or {}) do
+      table.insert(rows, 'unsaved in the editor: ' .. path)
+    end
+    return table.concat(rows, '\n')
   end,
 }

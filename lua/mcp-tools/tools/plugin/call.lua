@@ -7,8 +7,8 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'plugin_call',
   title = 'Call a plugin',
-  description = 'Calls a public function of a plugin; the user must approve. Returns its result (text, JSON, or as'
-    .. ' vim.inspect shows it) and what it printed (output). Private functions (_name) are never called.',
+  description = 'Calls a public function of a plugin. Returns its result and what it printed.',
+  search_hint = 'run a plugin, require',
   args = {
     module = functions.MODULE,
     ['function'] = {
@@ -25,6 +25,7 @@ return {
       default = 32768,
       minimum = 100,
       maximum = 1048576,
+      hidden = true,
     },
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },

@@ -8,12 +8,18 @@ local time_slice = require('mcp-tools.util.time_slice')
 return {
   name = 'plugin_info',
   title = 'A plugin',
-  description = 'Describes a plugin: directory, manager, URL, version, Lua modules (and which are loaded), help files'
-    .. ' (editor_lookup) and readme (plugin_readme).',
+  description = 'Describes a plugin: directory, version, Lua modules, help files, readme.',
   args = {
     name = plugins.NAME,
-    limit = { type = 'integer', description = 'Maximum number of modules', default = 100, minimum = 1, maximum = 5000 },
-    offset = { type = 'integer', description = 'Number of modules to skip', default = 0, minimum = 0 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of modules',
+      default = 100,
+      minimum = 1,
+      maximum = 5000,
+      hidden = true,
+    },
+    offset = { type = 'integer', description = 'Number of modules to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)

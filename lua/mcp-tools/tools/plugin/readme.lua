@@ -8,11 +8,18 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'plugin_readme',
   title = "A plugin's readme",
-  description = "Returns a plugin's readme from start_line on. Lines count from 1. next_line means there is more.",
+  description = "Returns a plugin's readme.",
   args = {
     name = plugins.NAME,
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
-    limit = { type = 'integer', description = 'Maximum number of lines', default = 150, minimum = 1, maximum = 5000 },
+    limit = {
+      type = 'integer',
+      description = 'Maximum number of lines',
+      default = 150,
+      minimum = 1,
+      maximum = 5000,
+      hidden = true,
+    },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
   run = function(ctx, args)
@@ -35,5 +42,10 @@ return {
     end
     local part = vim.list_slice(lines, args.start_line, result.last_line(args, #lines))
     return result.lines(part, { plugin = (utf8.repair(plugin.name)), file = (utf8.repair(name)) }, args, #lines)
+  end,
+  render = function(value)
+    local head = ('%s, lines %d-%d of %d'):format(value.file, value.start_line, value.end_line, value.lines)
+    head = value.next_line and ('%s; start_line=%d goes on'):format(head, value.next_line) or head
+    return head .. '\n' .. value.text
   end,
 }

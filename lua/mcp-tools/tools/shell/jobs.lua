@@ -26,6 +26,18 @@ local function about(job)
   }
 end
 
+---@param job table result of `about`
+---@return string
+local function state_of(job)
+  if job.running then
+    return 'running'
+  end
+  return job.exit_code and ('exit %d'):format(job.exit_code)
+    or job.signal and ('signal %d'):format(job.signal)
+    or job.fault
+    or 'stopped'
+end
+
 local ACTIONS = {}
 
 function ACTIONS.start(ctx, args)
@@ -77,13 +89,13 @@ end
 return {
   name = 'shell_jobs',
   title = 'Background commands',
-  description = 'Runs commands in the background, such as servers: start, list, read (output since an offset, by'
-    .. ' default its end), stop. Lists jobs of this session and of other sessions of this client (other_session: the'
-    .. ' user must approve). All end with the editor.',
+  description = 'Runs commands in the background, such as servers: starts, lists, reads the output of, or stops them.'
+    .. ' All end with the editor.',
+  search_hint = 'background process, dev server, watch, tail output, kill',
   args = vim.tbl_extend('error', command.ARGS, {
     action = { type = 'string', enum = { 'start', 'list', 'read', 'stop' }, description = 'Action', required = true },
-    id = { type = 'string', description = 'Job id, for read and stop' },
-    since = { type = 'integer', description = 'Byte offset to read from', minimum = 0 },
+    id = { type = 'string', description = 'Job, for read and stop' },
+    since = { type = 'integer', description = 'Byte offset to read from', minimum = 0, hidden = true },
     wait_ms = background.WAIT,
     max_bytes = {
       type = 'integer',
@@ -91,6 +103,7 @@ return {
       default = 16384,
       minimum = 100,
       maximum = 262144,
+      hidden = true,
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
@@ -125,5 +138,18 @@ return {
       end
     end
     return ACTIONS[args.action](ctx, args, job)
+  end,
+  render = function(value)
+    if value.jobs then
+      local rows = vim.tbl_map(function(job)
+        local other = job.other_session and ', of another session' or ''
+        return ('%s: %s, %d s, %d bytes%s: %s'):format(job.id, state_of(job), job.age_s, job.bytes, other, job.command)
+      end, value.jobs)
+      return #rows > 0 and table.concat(rows, '\n') or 'no jobs'
+    end
+    local head = ('%s: %s; since=%d goes on'):format(value.id, state_of(value), value.next_offset)
+    head = value.skipped and ('%s; %d bytes before are gone'):format(head, value.skipped) or head
+    local output = value.output .. (value.partial or '')
+    return output ~= '' and head .. '\n' .. output or head
   end,
 }

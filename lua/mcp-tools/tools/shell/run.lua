@@ -11,11 +11,11 @@ local buffers = require('mcp-tools.editor.buffer')
 return {
   name = 'shell_run',
   title = 'Run a command',
-  description = 'Runs a command and waits for its end: exit code, stdout and stderr (their ends if long), duration.'
-    .. ' Output is reported as progress. Cancellation and timeout end everything it started. `unsaved` names files'
-    .. ' with changes it did not see. For servers use shell_jobs.',
+  description = 'Runs a command and waits for its end. Returns the exit code and the output. Everything that it started'
+    .. ' ends with it; for servers use shell_jobs.',
+  search_hint = 'bash, terminal, execute, sh, make, npm',
   args = vim.tbl_extend('error', command.ARGS, {
-    stdin = { type = 'string', description = 'Standard input; default: none' },
+    stdin = { type = 'string', description = 'Standard input; default: none', hidden = true },
     timeout_ms = command.TIMEOUT,
     max_bytes = {
       type = 'integer',
@@ -23,6 +23,7 @@ return {
       default = 32768,
       minimum = 100,
       maximum = 262144,
+      hidden = true,
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
@@ -66,5 +67,19 @@ return {
       duration_ms = duration,
       unsaved = not_seen,
     }
+  end,
+  render = function(value)
+    local head = value.timed_out and 'timed out' or value.signal and ('signal %d'):format(value.signal)
+    head = ('%s, %.1f s'):format(head or ('exit %d'):format(value.exit_code), value.duration_ms / 1000)
+    head = value.cut and head .. '; the beginning of the output is cut' or head
+    local rows = { head }
+    if value.unsaved then
+      table.insert(rows, 'not seen by it, because unsaved in the editor: ' .. table.concat(value.unsaved, ', '))
+    end
+    table.insert(rows, value.stdout)
+    if value.stderr then
+      vim.list_extend(rows, { 'stderr:', value.stderr })
+    end
+    return table.concat(rows, '\n')
   end,
 }

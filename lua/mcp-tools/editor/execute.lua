@@ -129,4 +129,14 @@ function M.lua(ctx, fn, args, max_bytes, pause)
   return answer
 end
 
+--- Returns the answer of `M.lua` as text.
+---@param value { output: string?, result: string?, type: string? }
+---@return string
+function M.render(value)
+  local parts = {}
+  table.insert(parts, value.output ~= '' and value.output or nil)
+  table.insert(parts, value.result and ('result (%s): %s'):format(value.type, value.result))
+  return #parts > 0 and table.concat(parts, '\n') or 'It returned and printed nothing.'
+end
+
 return M

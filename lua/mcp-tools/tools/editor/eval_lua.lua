@@ -50,10 +50,5 @@ return {
     local list = { n = #args.args, unpack(args.args) }
     return execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx))
   end,
-  render = function(value)
-    local parts = {}
-    table.insert(parts, value.output ~= '' and value.output or nil)
-    table.insert(parts, value.result and ('result (%s): %s'):format(value.type, value.result))
-    return #parts > 0 and table.concat(parts, '\n') or 'It returned and printed nothing.'
-  end,
+  render = execute.render,
 }

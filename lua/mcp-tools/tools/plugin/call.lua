@@ -51,4 +51,5 @@ return {
     local list = { n = #args.args, unpack(args.args) }
     return execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx))
   end,
+  render = execute.render,
 }

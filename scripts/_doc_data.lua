@@ -36,6 +36,7 @@ local function tool(file)
   local def = require(file.module)
   return {
     name = def.name,
+    aliases = vim.tbl_keys(def.aliases or {}),
     group = file.group,
     description = def.description,
     recommended = def.recommended == true,
@@ -66,6 +67,7 @@ io.stdout:write(vim.json.encode({
   options = options(),
   commands = commands(),
   tools = vim.tbl_map(tool, require('mcp-tools.loading.bundled').files('tools')),
+  names = dofile(root .. '/scripts/_tool_names.lua'),
   resources = vim.tbl_map(other, bundled.files('resources')),
   prompts = vim.tbl_map(other, bundled.files('prompts')),
   highlights = require('mcp-tools.ui.window.render').groups,

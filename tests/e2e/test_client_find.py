@@ -47,7 +47,7 @@ EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "mcp_tools_nvim.a
 
 async def test_the_examples(spawn_nvim: Spawn) -> None:
     """The examples of the documentation are whole programs, and print what the tools give."""
-    nvim = await editor(spawn_nvim, "{ tools = { 'buffer' } }")
+    nvim = await editor(spawn_nvim, "{ tools = { 'file' } }")
     nvim.home.make("cwd").joinpath("README.md").write_text("the first line")
     await nvim.lua(
         "require('mcp-tools').register({ name = 'cursor', description = 'cursor', needs_approval = false,"

@@ -28,10 +28,10 @@ M.POINT = {
   type = 'object',
   properties = {
     path = { type = 'string', description = 'File path' },
-    line = { type = 'integer', description = '1-based line number', minimum = 1 },
+    line = { type = 'integer', description = 'Line', minimum = 1 },
     condition = { type = 'string', description = 'Stop only if this expression is true' },
     hit_condition = { type = 'string', description = 'Number of hits before it stops', hidden = true },
-    log_message = { type = 'string', description = 'Text to print instead of stopping; {x} is replaced by its value' },
+    log_message = { type = 'string', description = 'Text to print instead, with `{value}`' },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
   },
   required = { 'line' },

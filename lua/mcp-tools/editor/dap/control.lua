@@ -27,7 +27,7 @@ M.ARGS = {
   },
   timeout_ms = {
     type = 'integer',
-    description = 'Maximum wait for a stop in ms; then the program runs on',
+    description = 'Maximum wait for a stop',
     default = 30000,
     minimum = 0,
     maximum = MAX_WAIT,

@@ -360,8 +360,8 @@ end
 --- Limits that models need not know: a value beyond them is an error that names them.
 local LIMITS = { 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems' }
 
---- Returns a copy of a bundled tool's schema without what models need not know: limits, defaults that are as good as
---- nothing, properties that are only accepted (`hidden`), and that no others are allowed, because others are converted.
+--- Returns a copy of a bundled tool's schema without what models need not know: limits, defaults other than words,
+--- properties that are only accepted (`hidden`), and that no others are allowed, because others are converted.
 ---@param whole table
 ---@return table
 local function shown(whole)
@@ -370,7 +370,7 @@ local function shown(whole)
   for _, name in ipairs(LIMITS) do
     copy[name] = nil
   end
-  if copy.default == false or copy.default == 0 then
+  if type(copy.default) ~= 'string' then
     copy.default = nil
   end
   if type(whole.properties) == 'table' and next(whole.properties) then

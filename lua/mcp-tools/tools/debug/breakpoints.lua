@@ -140,8 +140,8 @@ end
 return {
   name = 'debug_breakpoints',
   title = 'Breakpoints',
-  description = "Sets or removes breakpoints in the user's editor, or lists them. Returns all breakpoints, and whether"
-    .. ' the running program has them. For one run, use `breakpoints` of debug_run.',
+  description = "Sets or removes breakpoints in the user's editor, or lists them. For one run, use `breakpoints` of"
+    .. ' debug_run.',
   search_hint = 'debugger, logpoint, conditional breakpoint',
   args = {
     set = { type = 'array', items = breakpoints.POINT, description = 'Breakpoints to set or change' },
@@ -151,7 +151,7 @@ return {
         type = 'object',
         properties = {
           path = { type = 'string', description = 'File path' },
-          line = { type = 'integer', description = '1-based line number; default: all of the file', minimum = 1 },
+          line = { type = 'integer', description = 'Line; default: all of the file', minimum = 1 },
           bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
         },
       },

@@ -168,6 +168,7 @@ return {
       default = 20,
       minimum = 1,
       maximum = output.MAX_LINES,
+      hidden = true,
     },
     thread_id = { type = 'integer', description = 'Thread; default: the stopped one', hidden = true },
     session_id = sessions.ARG,

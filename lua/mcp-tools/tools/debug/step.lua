@@ -191,8 +191,7 @@ end
 return {
   name = 'debug_step',
   title = 'Step or continue',
-  description = 'Resumes or steps the stopped program, and returns the next stop: `continue`, `over`, `into`, `out`,'
-    .. ' `to_line`; or `pause`, `wait` for the next stop, `restart`, `stop`, `detach`.',
+  description = 'Resumes, steps, pauses, restarts or ends the program under the debugger, and returns the next stop.',
   search_hint = 'debugger, step over, step into, continue, terminate, pause',
   args = {
     how = {
@@ -201,8 +200,8 @@ return {
       description = 'How to go on',
       required = true,
     },
-    path = { type = 'string', description = 'File for `to_line`; default: where the program has stopped' },
-    line = { type = 'integer', description = '1-based line number for `to_line`', minimum = 1 },
+    path = { type = 'string', description = 'File for `to_line`' },
+    line = { type = 'integer', description = 'Line for `to_line`', minimum = 1 },
     expressions = control.ARGS.expressions,
     timeout_ms = control.ARGS.timeout_ms,
     session_id = sessions.ARG,

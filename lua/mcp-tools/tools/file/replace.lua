@@ -422,12 +422,12 @@ return {
     query = { type = 'string', description = 'Text to find', required = true, minLength = 1 },
     replacement = {
       type = 'string',
-      description = 'New text; with regex, $1 to $9 are groups, $0 is the match, $$ a dollar',
+      description = 'New text; with regex, $1 is a group, $$ a dollar',
       required = true,
     },
     regex = {
       type = 'boolean',
-      description = 'The query is a regular expression in the syntax of ripgrep, within a line',
+      description = 'The query is a regular expression in the syntax of ripgrep',
       default = false,
     },
     ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },

@@ -12,12 +12,18 @@ return {
   aliases = { lsp_symbols = {} },
   args = {
     path = { type = 'string', description = 'File or directory; default: the current file' },
-    paths = { type = 'array', items = { type = 'string' }, description = 'Several files', maxItems = 100 },
+    paths = {
+      type = 'array',
+      items = { type = 'string' },
+      description = 'Several files',
+      maxItems = 100,
+      hidden = true,
+    },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only files such as `*.py` or `src/**`; a leading ! excludes',
+      description = 'Only files such as `*.py` or `src/**`; `!` excludes',
     },
     limit = { type = 'integer', description = 'Maximum number of files', default = 50, minimum = 1, maximum = 500 },
     offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },

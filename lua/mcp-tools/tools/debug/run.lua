@@ -102,8 +102,8 @@ POINT.properties.log_message.hidden = true
 return {
   name = 'debug_run',
   title = 'Debug',
-  description = 'Runs a program or a test under the debugger until a breakpoint, an exception or its end. Returns the stop:'
-    .. ' place, source, callers, local variables, output. The breakpoints given here are removed at the end.',
+  description = 'Runs a program or a test under the debugger until a breakpoint, an exception or its end. Returns the'
+    .. ' stop: place, source, callers, local variables, output. The breakpoints given here are removed at the end.',
   search_hint = 'debugger, breakpoint, value at run time, launch, attach',
   args = {
     program = { type = 'string', description = 'File to run' },

@@ -84,10 +84,10 @@ lsp_type_definition: symbol_info
 lsp_types: symbol_implementations; `direction = "up"` for what it derives from
 lsp_workspace_symbols: symbol_find with `substring`
 plugin_call
-plugin_functions
+plugin_functions: plugin_info with `module`
 plugin_info
 plugin_list: editor_lookup with `what = "plugins"`
-plugin_readme
+plugin_readme: plugin_info with `readme`
 quickfix_get: editor_quickfix
 quickfix_set: editor_quickfix with `places`
 runner_debug: debug_run with `test`

@@ -4,7 +4,7 @@ local config = require('mcp-tools.config')
 local project = require('editor_project')
 local t = require('helpers')
 
-local M = { write = project.write, close = project.close }
+local M = { write = project.write, close = project.close, text = project.text }
 
 M.base, M.root = project.base, project.root
 
@@ -106,11 +106,6 @@ function M.ok(name, args, ms)
   local result, err = M.call(name, args, ms)
   t.eq(nil, err)
   return result
-end
-
---- The text that an agent gets of a call that has to succeed.
-function M.text(name, args)
-  return require('mcp-tools.core').registry():get(name).render(M.ok(name, args), args or {})
 end
 
 --- The same for a call that has to fail.

@@ -65,13 +65,13 @@ end)
 
 describe('plugin_info', function()
   it('returns directory, modules, help and readme, and loads nothing', function()
-    local found = p.ok('plugin_info', { name = 'zebra' })
-    t.eq({ 'zebra.nvim', folder, false }, { found.name, found.path, found.loaded })
-    t.eq({ 'zebra', 'zebra._private', 'zebra.util.deep' }, found.modules)
-    t.eq({ { 'zebra.txt' }, 'README.md', {} }, { found.help, found.readme, found.loaded_modules })
+    local about = 'zebra.nvim (package, not loaded)\ndirectory: %s\nhelp: zebra.txt\nreadme: README.md\nmodules: 3'
+    t.eq(about:format(folder) .. '\nzebra\nzebra._private\nzebra.util.deep', p.text('plugin_info', { name = 'zebra' }))
     t.eq(nil, package.loaded['zebra'])
-    found = p.ok('plugin_info', { name = 'zebra.nvim', limit = 1 })
-    t.eq({ 1, 3, 1 }, { #found.modules, found.modules_total, found.next_offset })
+    t.matches(
+      'modules: 3; 2%-2 shown, offset=2 goes on\nzebra._private$',
+      p.text('plugin_info', { name = 'zebra', limit = 1, offset = 1 })
+    )
   end)
 
   it('returns a URL without its password', function()
@@ -80,27 +80,49 @@ describe('plugin_info', function()
         return { { name = 'zebra.nvim', dir = folder, url = 'https://me:hunter2hunter2@example.org/z', _ = {} } }
       end,
     }
-    local found = p.ok('plugin_info', { name = 'zebra' })
+    local found = p.ok('plugin_info', { name = 'zebra' }).head
     package.loaded['lazy'] = nil
-    t.matches('example.org/z', found.url)
-    t.eq(nil, found.url:find('hunter2', 1, true))
+    t.matches('example.org/z', found)
+    t.eq(nil, found:find('hunter2', 1, true))
   end)
 
   it('suggests similar names for an unknown one', function()
     p.fails('not_found', 'zebra.nvim', 'plugin_info', { name = 'ebra' })
     p.fails('not_found', 'editor_lookup', 'plugin_info', { name = 'qqqq' })
   end)
-end)
 
-describe('plugin_readme', function()
-  it('is read in pages', function()
-    local found = p.ok('plugin_readme', { name = 'zebra', limit = 1 })
-    t.eq({ '# Zebra', 'README.md', 2 }, { found.text, found.file, found.next_line })
-    found = p.ok('plugin_readme', { name = 'zebra', start_line = 3 })
-    t.eq({ 'one\ntwo\n', nil }, { found.text, found.next_line })
-    p.fails('validation_error', 'beyond the end', 'plugin_readme', { name = 'zebra', start_line = 99 })
+  it('returns the readme in pages', function()
+    t.eq(
+      'README.md; 1-1 shown, offset=1 goes on\n# Zebra',
+      p.text('plugin_info', { name = 'zebra', readme = true, limit = 1 })
+    )
+    t.eq({ 'one', 'two', '' }, p.ok('plugin_info', { name = 'zebra', readme = true, offset = 2 }).rows)
     vim.fn.delete(folder .. '/README.md')
-    p.fails('not_found', 'no readme', 'plugin_readme', { name = 'zebra' })
+    p.fails('not_found', 'no readme', 'plugin_info', { name = 'zebra', readme = true })
+  end)
+
+  it('lists the public functions of a loaded module', function()
+    vim.cmd.packadd('zebra.nvim')
+    p.fails('not_found', 'is not loaded', 'plugin_info', { module = 'zebra' })
+    require('zebra') -- luacheck: ignore
+    t.matches(
+      '^3 functions\nadd%(first, second, ...%) %(.*zebra/init.lua:2%)\nfails%(%) .*\nnested.inner%(a%) [^\n]*$',
+      p.text('plugin_info', { module = 'zebra' })
+    )
+  end)
+
+  it('refuses private modules, our own, and those of no plugin', function()
+    for module, code in pairs({
+      ['zebra._private'] = 'access_denied',
+      ['mcp-tools.bridge'] = 'access_denied',
+      ['os'] = 'not_found',
+      ['vim.lsp'] = 'not_found',
+      ['../x'] = 'validation_error',
+      ['none.such'] = 'not_found',
+    }) do
+      p.fails(code, '', 'plugin_info', { module = module })
+    end
+    p.fails('validation_error', 'exactly one of name and module', 'plugin_info')
   end)
 end)
 
@@ -118,11 +140,11 @@ describe('a plugin that is the project', function()
 
   it('shows no readme outside of it', function()
     vim.uv.fs_symlink(outside, own .. '/README.md')
-    p.fails('access_denied', '', 'plugin_readme', { name = 'project' })
+    p.fails('access_denied', '', 'plugin_info', { name = 'project', readme = true })
     vim.fn.delete(own .. '/README.md')
     p.write('docs/text.md', 'of the project')
     vim.uv.fs_symlink(own .. '/docs/text.md', own .. '/README.md')
-    t.eq('of the project', p.ok('plugin_readme', { name = 'project' }).text)
+    t.eq({ 'of the project' }, p.ok('plugin_info', { name = 'project', readme = true }).rows)
   end)
 
   it('shows no help outside of it', function()
@@ -137,35 +159,6 @@ describe('a plugin that is the project', function()
     p.write(p.base .. '/doc/tags', 'dear-diary\t../diary.txt\t/*dear-diary*\n')
     vim.uv.fs_symlink(p.base .. '/doc', own .. '/doc')
     t.eq({}, rows('dear-diary'))
-  end)
-end)
-
-describe('plugin_functions', function()
-  it('lists the public functions of a loaded module', function()
-    vim.cmd.packadd('zebra.nvim')
-    p.fails('not_found', 'is not loaded', 'plugin_functions', { module = 'zebra' })
-    require('zebra') -- luacheck: ignore
-    local found = p.ok('plugin_functions', { module = 'zebra' })
-    local names = vim.tbl_map(function(each)
-      return each.name .. '(' .. each.parameters .. ')'
-    end, found.functions)
-    t.eq({ 'add(first, second, ...)', 'fails()', 'nested.inner(a)' }, names)
-    t.matches('zebra/init.lua$', found.functions[1].file)
-    t.eq(2, found.functions[1].line)
-    t.eq(1, #p.ok('plugin_functions', { module = 'zebra', limit = 1 }).functions)
-  end)
-
-  it('refuses private modules, our own, and those of no plugin', function()
-    for module, code in pairs({
-      ['zebra._private'] = 'access_denied',
-      ['mcp-tools.bridge'] = 'access_denied',
-      ['os'] = 'not_found',
-      ['vim.lsp'] = 'not_found',
-      ['../x'] = 'validation_error',
-      ['none.such'] = 'not_found',
-    }) do
-      p.fails(code, '', 'plugin_functions', { module = module })
-    end
   end)
 end)
 

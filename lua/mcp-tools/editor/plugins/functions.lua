@@ -6,13 +6,7 @@ local optional = require('mcp-tools.util.optional')
 local M = {}
 
 --- Argument of tools for one module.
-M.MODULE = {
-  type = 'string',
-  description = 'Module from plugin_info, such as telescope.builtin',
-  required = true,
-  minLength = 1,
-  maxLength = 200,
-}
+M.MODULE = { type = 'string', description = 'Module, such as telescope.builtin', minLength = 1, maxLength = 200 }
 
 --- Maximum depth of nested tables in a module.
 local DEPTH = 2
@@ -72,21 +66,17 @@ end
 
 ---@param name string
 ---@param fn function
----@return table
+---@return string
 local function entry(name, fn)
   local info = debug.getinfo(fn, 'S')
   local file = info.source:match('^@(.*)')
-  return {
-    name = name,
-    parameters = parameters(fn),
-    file = file and vim.fn.fnamemodify(file, ':~') or nil,
-    line = file and info.linedefined or nil,
-  }
+  local place = file and (' (%s:%d)'):format(vim.fn.fnamemodify(file, ':~'), info.linedefined) or ''
+  return ('%s(%s)%s'):format(name, parameters(fn), place)
 end
 
---- Returns the public functions of a module, sorted by name.
+--- Returns the public functions of a module, sorted, such as `add(a, b) (~/x.lua:3)`.
 ---@param module string
----@return table[]?
+---@return string[]?
 ---@return mcp-tools.Error? err
 function M.list(module)
   local err, value = M.refusal(module), package.loaded[module]
@@ -114,9 +104,7 @@ function M.list(module)
   elseif type(value) == 'function' then
     table.insert(list, entry('', value))
   end
-  table.sort(list, function(a, b)
-    return a.name < b.name
-  end)
+  table.sort(list)
   return list
 end
 
@@ -135,7 +123,7 @@ end
 ---@param name string
 ---@return mcp-tools.Error
 local function no_function(module, name)
-  local text = 'function: %s has no function %s; plugin_functions lists them'
+  local text = 'function: %s has no function %s; plugin_info with module lists them'
   return errors.new('not_found', text:format(module, name))
 end
 

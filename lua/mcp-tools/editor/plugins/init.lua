@@ -10,15 +10,6 @@ local uv = vim.uv
 
 local M = {}
 
---- Argument of tools for one plugin.
-M.NAME = {
-  type = 'string',
-  description = 'Name of a plugin; .nvim is optional',
-  required = true,
-  minLength = 1,
-  maxLength = 200,
-}
-
 --- Maximum number of similar names in an error.
 local MAX_SIMILAR = 8
 

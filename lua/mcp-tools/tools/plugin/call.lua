@@ -10,14 +10,8 @@ return {
   description = 'Calls a public function of a plugin. Returns its result and what it printed.',
   search_hint = 'run a plugin, require',
   args = {
-    module = functions.MODULE,
-    ['function'] = {
-      type = 'string',
-      description = 'Name from plugin_functions',
-      required = true,
-      minLength = 1,
-      maxLength = 200,
-    },
+    module = vim.tbl_extend('error', functions.MODULE, { required = true }),
+    ['function'] = { type = 'string', description = 'Name', required = true, minLength = 1, maxLength = 200 },
     args = { type = 'array', description = 'Arguments', items = {}, default = {} },
     max_bytes = {
       type = 'integer',

@@ -103,7 +103,7 @@ describe('shell_run', function()
     p.fails('not_found', '^argv: .*no%-such%-program', 'shell_run', { argv = { 'no-such-program' } })
     t.eq(127, p.ok('shell_run', { command = 'no-such-program' }).exit_code)
     t.matches(
-      '^exit 3, %d+%.%d s\nout\n\nstderr:\nerr\n$',
+      '^exit 3, %d+%.%d s\nout\nstderr:\nerr\n$',
       p.text('shell_run', { command = 'echo out; echo err >&2; exit 3' })
     )
     local killed = p.ok('shell_run', { command = 'kill -9 $$' })

@@ -2,6 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
+local result = require('mcp-tools.editor.result')
 local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
@@ -180,7 +181,7 @@ local function totals(files)
   return added, deleted
 end
 
-local NARROW = 'give path (a file or folder), or a larger max_bytes'
+local NARROW = 'give path, or a larger max_bytes'
 
 --- Returns the diff, or a shorter form of it. Call it in a coroutine.
 ---@param ctx mcp-tools.Ctx
@@ -237,23 +238,16 @@ end
 ---@param fields table
 ---@return string
 function M.render(fields)
-  local head = ('%d %s −%d +%d'):format(
-    fields.files,
-    fields.files == 1 and 'file' or 'files',
-    fields.deleted,
-    fields.added
-  )
-  if fields.shown ~= 'full' then
-    head = ('%s; too much for all, so %s; %s'):format(head, fields.shown, fields.narrow)
-  end
-  local rows = { head }
+  local head = result.count(fields.files, 'file') .. (fields.more_files and ' or more' or '')
+  head = fields.files == 0 and 'no changes' or ('%s +%d -%d'):format(head, fields.added, fields.deleted)
+  local rows = { fields.narrow and ('%s; %s: %s'):format(head, fields.shown, fields.narrow) or head }
   if fields.withheld then
     table.insert(rows, 'withheld: ' .. table.concat(fields.withheld, ', '))
   end
   if fields.unsaved then
     table.insert(rows, 'unsaved in the editor, so not compared: ' .. table.concat(fields.unsaved, ', '))
   end
-  table.insert(rows, fields.diff or fields.counts)
+  table.insert(rows, fields.diff ~= '' and fields.diff or fields.counts)
   return table.concat(rows, '\n')
 end
 

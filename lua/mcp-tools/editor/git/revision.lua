@@ -134,7 +134,6 @@ local MAX_MESSAGE = 16 * 1024
 ---@field refs string?
 ---@field subject string
 ---@field body string?
----@field files string[]? such as "M lua/a.lua"
 
 ---@param raw table<string, string>
 ---@param pause fun()
@@ -164,15 +163,8 @@ local function read(ctx, list)
     for n, field in ipairs(FIELDS) do
       raw[field] = list[i + n]
     end
-    local commit = commit_of(raw, pause)
+    table.insert(commits, commit_of(raw, pause))
     i = i + #FIELDS + 2
-    while list[i] and list[i] ~= '' do
-      commit.files = commit.files or {}
-      local letter = list[i]:gsub('^\n', '')
-      table.insert(commit.files, (utf8.repair(('%s %s'):format(letter, list[i + 1] or '?'))))
-      i = i + 2
-    end
-    table.insert(commits, commit)
     pause()
   end
   return commits
@@ -182,16 +174,12 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param args string[] options that select them
 ---@param path? string resolved
----@param with_files? boolean
 ---@return mcp-tools.git.Commit[]?
 ---@return string? fault
 ---@return boolean? cut
-function M.log(ctx, args, path, with_files)
-  local command = { 'log', '-z', FORMAT, '--no-renames' }
-  if with_files then
-    vim.list_extend(command, { '-m', '--first-parent', '--name-status', '--relative' })
-  end
-  local done = M.ask(ctx, vim.list_extend(vim.list_extend(command, args), { '--', path or '.' }))
+function M.log(ctx, args, path)
+  local command = vim.list_extend({ 'log', '-z', FORMAT, '--no-renames' }, args)
+  local done = M.ask(ctx, vim.list_extend(command, { '--', path or '.' }))
   if not done.ok then
     return nil, done.fault
   end

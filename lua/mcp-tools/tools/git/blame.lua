@@ -26,27 +26,22 @@ end
 ---@field author string?
 ---@field date string? `2024-05-31`, UTC
 ---@field summary string?
----@field text string[]?
 
 --- Parses the output of `git blame --porcelain`.
 ---@param text string
----@param with_text boolean
 ---@param pause fun()
 ---@return mcp-tools.git.Run[]
-local function read(text, with_text, pause)
+local function read(text, pause)
   local runs, about, current, line_number = {}, {}, nil, nil
   for line in vim.gsplit(text, '\n', { plain = true }) do
     local commit, number = line:match('^(%x+) %d+ (%d+)')
     if line:sub(1, 1) == '\t' then
       local last = runs[#runs]
       if not last or last.id ~= current then
-        last = { id = current, start_line = line_number, text = with_text and {} or nil }
+        last = { id = current, start_line = line_number }
         table.insert(runs, last)
       end
       last.end_line = line_number
-      if with_text then
-        table.insert(last.text, (utf8.repair(redact.quoted(line:sub(2), pause))))
-      end
       pause()
     elseif commit and #commit >= 40 then
       current, line_number = commit, tonumber(number)
@@ -74,7 +69,7 @@ end
 --- Returns the runs of a range of lines.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string resolved
----@param opts { first: integer, last: integer, commit: string?, contents: string?, text: boolean }
+---@param opts { first: integer, last: integer, commit: string?, contents: string? }
 ---@return mcp-tools.git.Run[]?
 ---@return string? fault
 ---@return boolean? cut lines are missing at the end
@@ -91,7 +86,7 @@ local function runs_of(ctx, path, opts)
   local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local text = done.cut and (done.stdout:match('^.*\n') or '') or done.stdout
-  return read(text, opts.text, pause), nil, done.cut
+  return read(text, pause), nil, done.cut
 end
 
 return {
@@ -113,8 +108,7 @@ return {
       maximum = 10000,
       hidden = true,
     },
-    revision = { type = 'string', description = 'Commit, branch or tag; default: the working tree' },
-    text = { type = 'boolean', description = 'Include the lines', default = false, hidden = true },
+    revision = { type = 'string', description = 'Commit; default: the working tree' },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -136,7 +130,6 @@ return {
       last = math.min(args.end_line or last, last),
       commit = commit,
       contents = not commit and unsaved_text(ctx, place.bufnr) or nil,
-      text = args.text,
     })
     if not runs then
       local short = fault:match('has only %d+ lines?')
@@ -151,16 +144,12 @@ return {
     return { runs = runs, next_line = has_more and reached + 1 or nil }
   end,
   render = function(value)
-    local rows = {}
-    for i, run in ipairs(value.runs) do
+    local rows = { value.next_line and ('cut; start_line=%d goes on'):format(value.next_line) or nil }
+    for _, run in ipairs(value.runs) do
       local lines = run.start_line == run.end_line and run.start_line or ('%d-%d'):format(run.start_line, run.end_line)
       local by = run.commit and ('%s %s %s: %s'):format(run.commit, run.date, run.author, run.summary)
-      rows[i] = ('%s: %s'):format(lines, by or 'not committed')
-      for _, text in ipairs(run.text or {}) do
-        rows[i] = ('%s\n  %s'):format(rows[i], text)
-      end
+      table.insert(rows, ('%s: %s'):format(lines, by or 'not committed'))
     end
-    table.insert(rows, value.next_line and ('start_line=%d goes on'):format(value.next_line) or nil)
-    return table.concat(rows, '\n')
+    return #rows > 0 and table.concat(rows, '\n') or 'The file is empty.'
   end,
 }

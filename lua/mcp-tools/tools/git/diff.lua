@@ -7,14 +7,9 @@ local buffers = require('mcp-tools.editor.buffer')
 
 local ARGS = {
   staged = { type = 'boolean', description = 'Compare the index with base', default = false },
-  base = { type = 'string', description = 'Commit, branch or tag; default: the index' },
+  base = { type = 'string', description = 'Commit or branch; default: the index' },
   target = { type = 'string', description = 'Commit; default: the working tree' },
-  merge_base = {
-    type = 'boolean',
-    description = 'Compare from the merge base, as a pull request does',
-    default = false,
-    hidden = true,
-  },
+  merge_base = { type = 'boolean', description = 'Compare from the merge base', default = false },
 }
 
 --- Returns the git command that compares what the arguments name.
@@ -48,8 +43,7 @@ end
 return {
   name = 'git_diff',
   title = 'Git diff',
-  description = 'Returns changes as a diff: of the working tree or the index, or between commits. Sensitive files are'
-    .. ' withheld.',
+  description = 'Returns changes as a diff: of the working tree or the index, or between commits.',
   search_hint = 'changes, what changed, staged, compare branches, pull request',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },

@@ -10,7 +10,7 @@ local redacted_text = require('mcp-tools.editor.result.redacted_text')
 local revision = require('mcp-tools.editor.git.revision')
 
 local ARGS = {
-  revision = { type = 'string', description = 'Commit, branch or tag', default = 'HEAD' },
+  revision = { type = 'string', description = 'Commit', default = 'HEAD' },
   text = { type = 'boolean', description = 'The file as it was, not its changes', default = false },
   start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1, hidden = true },
   limit = {
@@ -58,7 +58,7 @@ local function read_old(ctx, commit, path, args)
   elseif done.cut then
     return nil, errors.new('too_large', ('%s has more than %d bytes in that commit'):format(shown, MAX_FILE))
   elseif vim.startswith(done.stdout, ('tree %s\n\n'):format(object)) then
-    return nil, errors.new('validation_error', ('path: %s is a folder in that commit'):format(shown))
+    return nil, errors.new('validation_error', ('path: %s is a directory in that commit'):format(shown))
   end
   local range = { first = args.start_line, last = args.start_line + args.limit - 1, max_bytes = result.MAX_TEXT }
   local cutter = line_range.new(range)
@@ -76,8 +76,7 @@ end
 return {
   name = 'git_show',
   title = 'Show a commit',
-  description = 'Returns a commit with its message and changes, or with `text` a file as it was. Sensitive files are'
-    .. ' withheld.',
+  description = 'Returns a commit with its message and changes, or with `text` a file as it was.',
   search_hint = 'show commit, old version of a file',
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
@@ -105,18 +104,12 @@ return {
   end,
   render = function(value)
     if value.text then
-      local head = ('%s at %s, lines %d-%d of %d'):format(
-        value.path,
-        value.commit,
-        value.start_line,
-        value.end_line,
-        value.lines
-      )
-      head = value.next_line and ('%s; start_line=%d goes on'):format(head, value.next_line) or head
-      return head .. '\n' .. value.text
+      local rest = value.next_line and ('; start_line=%d goes on'):format(value.next_line) or ''
+      local head = '%s at %s, lines %d-%d of %d%s\n%s'
+      return head:format(value.path, value.commit, value.start_line, value.end_line, value.lines, rest, value.text)
     end
-    local message = value.body and value.body ~= '' and value.subject .. '\n' .. value.body or value.subject
+    local message = value.body and ('%s\n\n%s'):format(value.subject, value.body) or value.subject
     local head = ('%s %s %s'):format(value.commit, value.date, value.author)
-    return table.concat({ head, message, diff.render(value) }, '\n')
+    return table.concat({ head, message, diff.render(value) }, '\n\n')
   end,
 }

@@ -3,6 +3,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local paths = require('mcp-tools.files.paths')
 local repository = require('mcp-tools.editor.git.repository')
+local result = require('mcp-tools.editor.result')
 local revision = require('mcp-tools.editor.git.revision')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
@@ -101,18 +102,17 @@ end
 
 --- Returns the status of the project.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param untracked 'no'|'normal'|'all'
 ---@param path? string resolved
 ---@return mcp-tools.git.Status?
 ---@return string? fault
-local function status_of(ctx, untracked, path)
+local function status_of(ctx, path)
   local found, fault = repository.find(ctx.root)
   if not found then
     return nil, fault
   end
   local root = paths.real_root(ctx.root)
   local prefix = root == found.worktree and '' or root:sub(#found.worktree + 2) .. '/'
-  local args = { 'status', '--porcelain=v2', '--branch', '-z', '--untracked-files=' .. untracked, '--', path or '.' }
+  local args = { 'status', '--porcelain=v2', '--branch', '-z', '--untracked-files=normal', '--', path or '.' }
   local done = revision.ask(ctx, args)
   if not done.ok then
     return nil, done.fault
@@ -135,13 +135,6 @@ return {
   search_hint = 'changed files, branch, untracked, staged, ahead, behind',
   args = {
     path = { type = 'string', description = 'File or directory' },
-    untracked = {
-      type = 'string',
-      enum = { 'no', 'normal', 'all' },
-      description = 'normal: a new directory once',
-      default = 'normal',
-      hidden = true,
-    },
     limit = {
       type = 'integer',
       description = 'Maximum number of files',
@@ -158,38 +151,33 @@ return {
     if err then
       return nil, err
     end
-    local found, fault = status_of(ctx, args.untracked, place.path)
+    local found, fault = status_of(ctx, place.path)
     if not found then
       return nil, revision.error_of(fault --[[@as string]])
     end
-    local files, answer = found.files, found
-    answer.files = nil
-    for i = args.offset + 1, math.min(#files, args.offset + args.limit) do
-      local kind = files[i].kind
-      answer[kind] = answer[kind] or {}
-      table.insert(answer[kind], files[i].text)
+    local files, page = result.page(found.files, args)
+    found.files, found.cut = nil, found.cut or nil
+    for _, file in ipairs(files) do
+      found[file.kind] = found[file.kind] or {}
+      table.insert(found[file.kind], file.text)
     end
-    local last = args.offset + args.limit
-    answer.total = #files
-    answer.next_offset = last < #files and last or nil
-    answer.cut = found.cut or nil
-    answer.unsaved = buffers.unsaved(ctx.root, place.path)
-    return answer
+    found.unsaved = buffers.unsaved(ctx.root, place.path)
+    return vim.tbl_extend('error', found, page)
   end,
-  render = function(value)
+  render = function(value, args)
     local head = value.branch or ('detached at %s'):format(value.commit or '?')
     if value.upstream then
       local text = '%s, upstream %s: %d ahead, %d behind'
       head = text:format(head, value.upstream, value.ahead or 0, value.behind or 0)
     end
     head = value.operation and ('%s; %s in progress'):format(head, value.operation) or head
-    local rows = { head, value.total == 0 and 'no changes' or nil }
+    head = ('%s; %s'):format(head, value.total == 0 and 'no changes' or result.count(value.total, 'change'))
+    local rows = { result.with_range(value.cut and head .. ' or more, give path' or head, args, value.total) }
     for _, kind in ipairs({ 'conflicts', 'staged', 'unstaged', 'untracked' }) do
       for _, text in ipairs(value[kind] or {}) do
         table.insert(rows, ('%s: %s'):format(kind, text))
       end
     end
-    table.insert(rows, value.next_offset and ('offset=%d goes on'):format(value.next_offset) or nil)
     for _, path in ipairs(value.unsaved or {}) do
       table.insert(rows, 'unsaved in the editor: ' .. path)
     end

@@ -76,7 +76,7 @@ return {
     if value.unsaved then
       table.insert(rows, 'not seen by it, because unsaved in the editor: ' .. table.concat(value.unsaved, ', '))
     end
-    table.insert(rows, value.stdout)
+    table.insert(rows, value.stdout and (value.stdout:gsub('\n$', '')))
     if value.stderr then
       vim.list_extend(rows, { 'stderr:', value.stderr })
     end

@@ -49,6 +49,7 @@ local SETTINGS = {
   'grep.threads=0', -- as many as there are cores
   'log.showSignature=false',
   'safe.bareRepository=explicit',
+  'status.relativePaths=true',
   'status.submoduleSummary=false', -- runs git in the submodule
   'submodule.recurse=false',
 }

@@ -54,8 +54,9 @@ class Stateless:
         response.when_gone = partial(exchange.cancel, "disconnected")
         try:
             store = connection_of(http).store
+            agent = _agent(http) if body.method == "tools/list" else ""
             dispatch = kernel.dispatch(
-                body.id, body.params, response.push, store=store, scope=scope, agent=_agent(http)
+                body.id, body.params, response.push, store=store, scope=scope, agent=agent
             )
             answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
             return await response.finish(answer, exchange.status)

@@ -37,7 +37,7 @@ local MAX_UNCHECKED = 20
 local TRIES = 3
 
 --- Findings that each session received last, by file.
----@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.diagnostics.Finding[]>
+---@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.diagnostics.Finding[]>, boolean
 local seen_of = per_session(function()
   return {}
 end)
@@ -89,13 +89,14 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function of_file(ctx, args)
-  local seen, before = seen_of(ctx), before_call(ctx, args)
+  local seen, is_known = seen_of(ctx)
+  local before = before_call(ctx, args)
   local target, err = lsp.target(ctx, args)
   if not target then
     return nil, err
   end
   local bufnr = target.bufnr
-  before = seen[name_of(bufnr)] or before or {}
+  before = is_known and seen[name_of(bufnr)] or before or {}
   local outcome, why = freshen(ctx, bufnr, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' was closed')
@@ -119,7 +120,9 @@ local function of_file(ctx, args)
     seen[name_of(bufnr)] = all
   end
   local list = findings.filtered(all, args)
-  local new, fixed = findings.difference(findings.filtered(before, args), list, pause)
+  -- Another client may have asked, if the client has no identity; what is new since an edit is known.
+  local compares = is_known or args.is_edit
+  local new, fixed = findings.difference(compares and findings.filtered(before, args) or list, list, pause)
   local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
   if args.offset > 0 and args.offset >= #list then
     why = BEYOND:format(args.offset, #list) .. (why and '; ' .. why or '')
@@ -176,13 +179,14 @@ end
 ---@return table
 local function of_open_files(ctx, args)
   local unchecked, open = freshen_all(ctx, args.timeout_ms)
-  local seen, pause = seen_of(ctx), time_slice.of(ctx)
+  local seen, is_known = seen_of(ctx)
+  local pause = time_slice.of(ctx)
   local files, withheld = findings.everywhere(ctx, {}, pause)
   local answer = { note = OPEN_ONLY, open = open, files = {}, new = 0, fixed = 0, withheld = withheld }
   local all, left, skip, listed = {}, args.limit, args.offset, {}
   local function add(path, name, now, before)
     local list = findings.filtered(now, args)
-    local new, fixed = findings.difference(findings.filtered(before, args), list, pause)
+    local new, fixed = findings.difference(is_known and findings.filtered(before, args) or list, list, pause)
     vim.list_extend(all, list)
     local part = vim.list_slice(list, skip + 1, skip + left)
     skip, left = math.max(0, skip - #list), left - #part

@@ -194,7 +194,7 @@ local CASES = {
     end,
   },
   {
-    'buffer_diff: every 10th of 100 000 lines has changed',
+    'change_list, unsaved: every 10th of 100 000 lines has changed',
     function()
       local path = write(
         'long.txt',
@@ -208,7 +208,7 @@ local CASES = {
         text[i] = 'changed ' .. i
       end
       vim.api.nvim_buf_set_lines(0, 0, -1, false, text)
-      return tool('buffer_diff', { path = path })
+      return tool('change_list', { path = path, unsaved = true })
     end,
   },
   {

@@ -31,9 +31,9 @@
 ---@field annotations mcp-tools.Annotations?
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
 ---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
----@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error)): string?, mcp-tools.Error? returns what a call
----  would change; an error fails the call without a question. `again`, called later, requests a new preview, or ends
----  the question with an error
+---@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error), call?: table): string?, mcp-tools.Error? returns
+---  what a call would change; an error fails the call without a question. `again`, called later, requests a new
+---  preview, or ends the question with an error. `call`: the mcp-tools.Call
 ---@field state? fun(): table returns `ctx.state`, one per session
 ---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`

@@ -232,7 +232,7 @@ local function preview_error(call, decision)
     return nil
   end
   -- An error thrown by the preview is shown with the question.
-  local ok, text, err = pcall(definition.preview, vim.deepcopy(call.args))
+  local ok, text, err = pcall(definition.preview, vim.deepcopy(call.args), nil, call)
   return ok and text == nil and errors.is(err) and err or nil
 end
 

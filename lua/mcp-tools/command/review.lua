@@ -88,20 +88,6 @@ local function shown(change)
   return sanitize.line(access.shown(change.path, project.root()))
 end
 
---- Returns the first changed line, and whether the change is undone, as far as that can be determined.
----@param change mcp-tools.Change
----@return integer line
----@return boolean undone with `u` or by a revert
-local function place_of(change)
-  local loaded = change.bufnr and api.nvim_buf_is_loaded(change.bufnr)
-  local now = loaded and api.nvim_buf_get_lines(change.bufnr, 0, -1, false) or changes.after(change)
-  local back, undone = changes.reverse_hunks(change, now), true
-  for _, hunk in ipairs(back) do
-    undone = undone and hunk.is_there == true
-  end
-  return back[1].start, loaded and not change.is_new and undone or not loaded and change.reverted == true
-end
-
 ---@param change mcp-tools.Change
 ---@return string
 local function row_of(change)
@@ -110,8 +96,8 @@ local function row_of(change)
     added, removed = added + #hunk.new, removed + hunk.count
   end
   local who = sanitize.line(change.client and change.client.name or 'unknown')
-  local line, undone = place_of(change)
-  local state = (undone or change.is_new and change.reverted) and '  reverted' or change.is_new and '  new file' or ''
+  local line, undone = changes.place(change)
+  local state = undone and '  reverted' or change.is_new and '  new file' or ''
   local text = '%4d  %s  %s:%d  +%d -%d  %s, %s%s'
   local when = os.date('%H:%M:%S', change.at)
   return text:format(change.id, when, shown(change), line, added, removed, who, change.tool, state)
@@ -129,7 +115,7 @@ end
 
 ---@param change mcp-tools.Change
 local function jump(change)
-  local line = place_of(change)
+  local line = changes.place(change)
   pcall(vim.cmd.wincmd, 'p') -- fails in the command-line window; then the current window is used
   vim.cmd("normal! m'")
   local bufnr = vim.fn.bufadd(change.path)

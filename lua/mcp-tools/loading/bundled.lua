@@ -16,6 +16,8 @@ M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({
   recommended = [[
     ask_user
+    change_list
+    change_revert
     code_actions
     code_format
     debug_breakpoints

@@ -250,60 +250,6 @@ describe('tools that write, compare and close buffers', function()
     end)
   end)
 
-  describe('buffer_diff', function()
-    it('is against the disk, as others may have left it', function()
-      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
-      api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
-      project.write('a.txt', 'one\ntwo\nthree\nfour\n')
-      local value = call('buffer_diff', { path = 'a.txt', context = 0 })
-      t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -2 +2 @@\n-two\n+TWO\n@@ -4 +3,0 @@\n-four\n', value.diff)
-      t.eq({ 1, 2, true }, { value.added, value.removed, value.modified })
-    end)
-
-    it('is against the text before the session changed it', function()
-      t.matches('has not changed', call('buffer_diff', { bufnr = 0, against = 'session' }).note)
-      t.ok(call('file_edit', { bufnr = 0, edits = { { search = 'two', replace = 'TWO' } } }))
-      t.ok(call('file_edit', { bufnr = 0, save = true, edits = { { search = 'one', replace = 'ONE' } } }))
-      local value = call('buffer_diff', { bufnr = 0, against = 'session' })
-      t.eq({ 2, 2, nil }, { value.added, value.removed, value.note })
-      t.matches('%-one\n%-two\n%+ONE\n%+TWO\n', value.diff)
-      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
-    end)
-
-    it('becomes less where it is too large', function()
-      local lines = {}
-      for i = 1, 4000 do
-        lines[i] = ('line %d of a long text'):format(i)
-      end
-      vim.fn.writefile(lines, path)
-      vim.cmd('silent edit!')
-      for i = 1, 4000, 10 do
-        lines[i] = ('line %d that has changed'):format(i)
-      end
-      api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-      local value = call('buffer_diff', { bufnr = 0, context = 5 })
-      t.matches('without context', value.narrowed)
-      t.eq({ 400, nil }, { value.added, value.hunks })
-      for i = 1, 4000 do
-        lines[i] = ('all of the text %d, which is long enough, is another one now'):format(i)
-      end
-      api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-      value = call('buffer_diff', { bufnr = 0 })
-      t.eq({ nil, 4000, 4000 }, { value.diff, value.added, value.removed })
-      t.eq({ { line = 1, removed = 4000, added = 4000 } }, value.hunks)
-    end)
-
-    it('knows files that are not open, not there, or in another encoding', function()
-      t.matches('not open', call('buffer_diff', { path = project.write('b.txt', 'x') }).note)
-      os.remove(path)
-      local value = call('buffer_diff', { bufnr = 0 })
-      t.eq({ 3, 'there is no such file on disk' }, { value.added, value.note })
-      vim.cmd('silent edit ++enc=latin1 ' .. project.write('l.txt', 'a\228b\r\nc\r\n'))
-      t.eq('', call('buffer_diff', { bufnr = 0 }).diff)
-      refused('buffer_diff', 'validation_error', 'exactly one', {})
-    end)
-  end)
-
   describe('buffer_close', function()
     it('closes what nobody looks at', function()
       vim.o.hidden = true

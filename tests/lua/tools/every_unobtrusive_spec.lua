@@ -24,8 +24,8 @@ local MEANT = {
   file_save = function(world)
     return { bufnr = world.bufnr }
   end,
-  undo_restore = function(world)
-    return { bufnr = world.bufnr, seq = 0 }
+  change_revert = function(world)
+    return { bufnr = world.bufnr, minutes = 60 }
   end,
   editor_quickfix = function()
     return { places = { 'sample.py:3: here' } }

@@ -66,7 +66,7 @@ describe('nobody is asked for', function()
       'symbol_replace',
       { symbol = 'x', path = 'b.lua', definition = 'x' }
     )
-    answered('not_found', 'not open', 'undo_restore', { path = 'a.lua', seq = 1 })
+    answered('not_found', 'not open', 'change_revert', { path = 'a.lua', minutes = 1 })
     answered('validation_error', 'command', 'shell_run', {})
   end)
 
@@ -116,8 +116,7 @@ describe('nobody is asked for', function()
     vim.cmd.normal({ 'Ox', bang = true })
     answered('busy', 'shown in a window', 'buffer_close', { path = 'a.lua', discard = true })
     answered('not_found', 'no buffer 999', 'buffer_close', { bufnr = 999, discard = true })
-    answered('stale', 'changed', 'undo_restore', { path = 'a.lua', changedtick = 1, seq = 0 })
-    answered('not_found', 'no undo state 99', 'undo_restore', { path = 'a.lua', seq = 99 })
+    answered('not_found', 'no such edit', 'change_revert', { change = '9999' })
     answered('access_denied', 'needs approval', 'file_save', { paths = { 'a.lua' } })
     vim.bo.readonly = true
     answered('tool_error', 'read%-only', 'file_save', { paths = { 'a.lua' } })

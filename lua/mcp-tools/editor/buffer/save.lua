@@ -44,7 +44,8 @@ end
 ---@param bufnr integer
 ---@return mcp-tools.Error
 function M.conflict(bufnr)
-  local text = '%s changed on disk since it was read and is not overwritten; buffer_diff shows the difference'
+  local text =
+    '%s changed on disk since it was read and is not overwritten; change_list with unsaved shows the difference'
   return errors.new('stale', text:format(buffers.shown(bufnr)))
 end
 

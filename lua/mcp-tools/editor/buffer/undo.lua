@@ -11,20 +11,17 @@ local api = vim.api
 
 local M = {}
 
----@param bufnr integer
 ---@param seq integer
 ---@return mcp-tools.Error
-function M.missing(bufnr, seq)
-  local tree = vim.fn.undotree(bufnr)
-  local text = 'there is no undo state %d; undo_tree lists the existing ones (0 to %d)'
-  return errors.new('not_found', text:format(seq, tree.seq_last))
+local function missing(seq)
+  return errors.new('not_found', ('there is no undo state %d'):format(seq))
 end
 
 --- Runs an Ex command in a buffer.
 ---@param bufnr integer
 ---@param command string
 ---@return string? fault
-function M.run_in(bufnr, command)
+local function run_in(bufnr, command)
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd(command)
   end)
@@ -55,14 +52,14 @@ local function copy_of(bufnr, lines, pause, ctx)
     end)
   end
   local name = vim.fn.fnameescape(file)
-  local fault = M.run_in(bufnr, 'silent noautocmd wundo! ' .. name)
+  local fault = run_in(bufnr, 'silent noautocmd wundo! ' .. name)
   pause()
   copy = api.nvim_create_buf(false, true)
   vim.bo[copy].undolevels = -1
   api.nvim_buf_set_lines(copy, 0, -1, false, lines)
   vim.bo[copy].undolevels = math.max(vim.bo[bufnr].undolevels, vim.go.undolevels, 1000)
   pause()
-  fault = fault or M.run_in(copy, 'silent noautocmd rundo ' .. name)
+  fault = fault or run_in(copy, 'silent noautocmd rundo ' .. name)
   vim.fn.delete(file)
   if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
     fault = 'the buffer has changed; try again'
@@ -89,7 +86,7 @@ function M.texts(bufnr, seqs, ctx)
   end, seqs)
   for _, seq in ipairs(others) do
     if seq > tree.seq_last then
-      return nil, M.missing(bufnr, seq)
+      return nil, missing(seq)
     end
   end
   local copy, err
@@ -103,9 +100,9 @@ function M.texts(bufnr, seqs, ctx)
   for i, seq in ipairs(seqs) do
     texts[i] = now
     if seq ~= tree.seq_cur then
-      local fault = M.run_in(copy, ('silent noautocmd undo %d'):format(seq))
+      local fault = run_in(copy, ('silent noautocmd undo %d'):format(seq))
       if fault then
-        texts, err = nil, M.missing(bufnr, seq)
+        texts, err = nil, missing(seq)
         break
       end
       texts[i] = api.nvim_buf_get_lines(copy, 0, -1, false)
@@ -114,6 +111,33 @@ function M.texts(bufnr, seqs, ctx)
   end
   drop(copy)
   return texts, err
+end
+
+---@class mcp-tools.UndoStep
+---@field seq integer
+---@field parent integer the state before it
+---@field at integer seconds since the epoch
+---@field is_applied boolean? whether the current text contains it
+
+--- Returns the steps of the undo tree.
+---@param bufnr integer
+---@return table<integer, mcp-tools.UndoStep> steps by sequence number
+---@return integer current state
+function M.steps(bufnr)
+  local tree, steps = vim.fn.undotree(bufnr), {}
+  local function add(entries, parent)
+    for _, entry in ipairs(entries) do
+      add(entry.alt or {}, parent)
+      steps[entry.seq] = { seq = entry.seq, parent = parent, at = entry.time }
+      parent = entry.seq
+    end
+  end
+  add(tree.entries, 0)
+  local step = steps[tree.seq_cur]
+  while step do
+    step.is_applied, step = true, steps[step.parent]
+  end
+  return steps, tree.seq_cur
 end
 
 --- Returns the state of the last write, 0 if there was none.

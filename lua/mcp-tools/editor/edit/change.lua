@@ -29,11 +29,13 @@ local M = {}
 ---@field path string name of the buffer
 ---@field changedtick integer afterwards
 ---@field hunks mcp-tools.EditHunk[] empty if the text was already like that
+---@field change integer? id in the history
 
 ---@class mcp-tools.EditDone an applied edit that can be undone
 ---@field bufnr integer
 ---@field before string[]? nil: nothing has changed
 ---@field seq integer undo sequence number before
+---@field steps integer[]? first and, after `finish`, last undo sequence number of the edit
 ---@field modified boolean
 ---@field ends mcp-tools.TextEnds? line endings before, if the edit has changed them
 ---@field path string? nil until `finish`
@@ -231,7 +233,8 @@ function M.change(bufnr, edits, changedtick, opts)
     return done
   end
   done.before = changedtick and opts and opts.lines or api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  done.seq = vim.fn.undotree(bufnr).seq_cur
+  local tree = vim.fn.undotree(bufnr)
+  done.seq, done.steps = tree.seq_cur, { tree.seq_last + 1 }
   local ok, thrown = pcall(function()
     break_undo(bufnr)
     for i = #parts, 1, -1 do
@@ -255,12 +258,16 @@ function M.finish(done)
   local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
   done.path = api.nvim_buf_is_valid(done.bufnr) and api.nvim_buf_get_name(done.bufnr) or ''
   done.changedtick = is_loaded and api.nvim_buf_get_changedtick(done.bufnr) or 0
+  if done.steps and is_loaded then
+    done.steps[2] = vim.fn.undotree(done.bufnr).seq_last
+  end
   done.after = done.before and is_loaded and garbage.without(api.nvim_buf_get_lines, done.bufnr, 0, -1, false) or nil
 end
 
 --- Adds a change to the history and announces it: `User McpToolsEdit`.
 ---@param ctx mcp-tools.Ctx?
 ---@param fields mcp-tools.ChangeFields
+---@return integer? id
 function M.publish_change(ctx, fields)
   local id = history.note(ctx, fields)
   log.guard('an autocommand for User McpToolsEdit', api.nvim_exec_autocmds, 'User', {
@@ -275,9 +282,10 @@ function M.publish_change(ctx, fields)
       change = id,
     },
   })
+  return id
 end
 
---- Adds an edit to the baseline and the history and announces it.
+--- Adds an edit to the history and announces it.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
 ---@param spans mcp-tools.LineSpan[]
@@ -285,9 +293,8 @@ end
 local function publish_spans(done, ctx, spans)
   local edited = { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks_of(spans) }
   if #spans > 0 then
-    history.note_baseline(ctx and ctx.session, done.bufnr, done.before)
-    local texts = { before = done.before, after = done.after }
-    M.publish_change(ctx, vim.tbl_extend('error', texts, edited) --[[@as mcp-tools.ChangeFields]])
+    local more = { before = done.before, after = done.after, steps = done.steps }
+    edited.change = M.publish_change(ctx, vim.tbl_extend('error', more, edited) --[[@as mcp-tools.ChangeFields]])
   end
   return edited
 end
@@ -374,17 +381,6 @@ function M.delete_created(path, lines, cb)
       end)
     end)
   end)
-end
-
---- Publishes a change that was not made by `change`.
----@param bufnr integer loaded
----@param before string[] lines before the change
----@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) called before this returns if the texts are short
-function M.record(bufnr, before, ctx, cb)
-  local done = { bufnr = bufnr, before = before, seq = 0, modified = true }
-  M.finish(done)
-  M.publish(done, ctx, cb)
 end
 
 return M

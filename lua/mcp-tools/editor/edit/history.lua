@@ -1,7 +1,9 @@
---- History of agents' edits in this editor, with the text before each, and before a client's session first changed a
---- buffer.
+--- History of agents' edits in this editor, with the text before each.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
+local paths = require('mcp-tools.files.paths')
+
+local api = vim.api
 
 local M = {}
 
@@ -11,15 +13,18 @@ local MAX_EDITS, MAX_BYTES = 500, 32 * 1024 * 1024
 ---@class mcp-tools.Change
 ---@field id integer
 ---@field at integer seconds since the epoch
+---@field call string id of the call
 ---@field tool string
 ---@field client { name: string?, version: string? }
 ---@field session string?
 ---@field path string
 ---@field bufnr integer?
+---@field steps integer[]? first and last sequence number in the undo tree
 ---@field is_new boolean whether it created the file
 ---@field hunks mcp-tools.Hunk[] of the text before
 ---@field before string[]
 ---@field reverted boolean?
+---@field reverts integer? id of the edit that it reverts; 0: other changes
 ---@field private bytes integer
 
 ---@type mcp-tools.Change[] oldest first
@@ -60,6 +65,7 @@ end
 ---@class mcp-tools.ChangeFields
 ---@field path string
 ---@field bufnr integer? if the file is open
+---@field steps integer[]? as in `mcp-tools.Change`
 ---@field before string[]
 ---@field after string[]
 ---@field hunks mcp-tools.EditHunk[]
@@ -85,11 +91,13 @@ function M.note(ctx, fields)
   table.insert(kept, {
     id = last_id,
     at = os.time(),
+    call = ctx.call.id,
     tool = ctx.call.name,
     client = ctx.client,
     session = ctx.session,
     path = fields.path,
     bufnr = fields.bufnr,
+    steps = fields.steps,
     is_new = fields.is_new == true,
     before = fields.before,
     hunks = hunks,
@@ -104,7 +112,7 @@ end
 
 --- Returns whether a client made an edit: in this session, or, without sessions, under its name.
 ---@param change mcp-tools.Change
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Call
 ---@return boolean
 function M.is_of(change, ctx)
   if ctx.session or change.session then
@@ -113,14 +121,21 @@ function M.is_of(change, ctx)
   return ctx.client.name == change.client.name
 end
 
---- Returns all edits, newest first.
+--- Returns the edits, newest first.
+---@param place? { path: string?, bufnr: integer? } only those of a buffer, or of a file or directory
 ---@return mcp-tools.Change[]
-function M.list()
-  local list = {}
-  for i = #kept, 1, -1 do
-    table.insert(list, kept[i])
+function M.list(place)
+  local name, resolved = place and place.path or '', {}
+  local wanted = vim.startswith(name, '/') and paths.resolve(name)
+  local function is_wanted(change)
+    if not place or place.bufnr and change.bufnr == place.bufnr then
+      return true
+    end
+    local path = resolved[change.path] or paths.resolve(change.path)
+    resolved[change.path] = path
+    return wanted and change.path ~= '' and (path == wanted or vim.startswith(path, wanted .. '/')) or false
   end
-  return list
+  return vim.iter(kept):rev():filter(is_wanted):totable()
 end
 
 --- Returns an edit by id.
@@ -155,60 +170,45 @@ function M.reverse_hunks(change, now)
   return back
 end
 
--- Baselines -----------------------------------------------------------------------------------------------------------
-
----@class mcp-tools.Baseline
----@field session string?
----@field bufnr integer
----@field lines string[]
----@field bytes integer
-
----@type mcp-tools.Baseline[] oldest first
-local baselines = {}
-local baseline_bytes = 0
-
----@param i integer
-local function drop_baseline(i)
-  baseline_bytes = baseline_bytes - table.remove(baselines, i).bytes
+--- Returns the loaded buffer in which an edit was made.
+---@param change mcp-tools.Change
+---@return integer?
+function M.buffer(change)
+  local bufnr = change.bufnr
+  local is_same = bufnr and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_name(bufnr) == change.path
+  return is_same and bufnr or nil
 end
 
---- Keeps the lines of a buffer, unless the session has changed the buffer before.
----@param session string?
----@param bufnr integer
----@param lines string[] must not be modified afterwards
-function M.note_baseline(session, bufnr, lines)
-  local bytes = bytes_of(lines)
-  if M.baseline(session, bufnr) or bytes > MAX_BYTES then
-    return
+--- Returns where an edit is now.
+---@param change mcp-tools.Change
+---@return integer line the first one
+---@return boolean undone with `u` or by a revert, as far as that can be determined
+function M.place(change)
+  local bufnr = M.buffer(change)
+  local now = bufnr and api.nvim_buf_get_lines(bufnr, 0, -1, false) or M.after(change)
+  local back, undone = M.reverse_hunks(change, now), true
+  for _, hunk in ipairs(back) do
+    undone = undone and hunk.is_there == true
   end
-  table.insert(baselines, { session = session, bufnr = bufnr, lines = lines, bytes = bytes })
-  baseline_bytes = baseline_bytes + bytes
-  while baseline_bytes > MAX_BYTES do
-    drop_baseline(1)
+  if not bufnr or change.is_new then
+    undone = change.reverted == true
   end
-  vim.api.nvim_create_autocmd('BufWipeout', {
-    buffer = bufnr,
-    once = true,
-    desc = 'mcp-tools: drop the baselines of a deleted buffer',
-    callback = function()
-      for i = #baselines, 1, -1 do
-        if baselines[i].bufnr == bufnr then
-          drop_baseline(i)
-        end
-      end
-    end,
-  })
+  return back[1].start, undone
 end
 
---- Returns the lines of a buffer before the session first changed it, or nil if they are not known.
----@param session string?
----@param bufnr integer
----@return string[]?
-function M.baseline(session, bufnr)
-  local found = vim.iter(baselines):find(function(each)
-    return each.session == session and each.bufnr == bufnr
-  end)
-  return found and found.lines
+--- Notes that an edit was reverted.
+---@param change mcp-tools.Change of the history, or made for the revert, without an id
+---@param by integer? id of the edit that reverted it
+function M.note_revert(change, by)
+  change.reverted = true
+  local original = M.find(change.reverts or 0)
+  if original then
+    original.reverted = nil
+  end
+  local revert = by and M.find(by)
+  if revert then
+    revert.reverts = change.id or 0
+  end
 end
 
 return M

@@ -2,6 +2,7 @@
 ---
 --- Only differing text is replaced, so marks, folds, cursors and views stay with their text.
 
+local access = require('mcp-tools.privacy.access')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
@@ -12,6 +13,7 @@ local hunk_list = require('mcp-tools.editor.text.hunks')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
+local project = require('mcp-tools.instances.project')
 local read_state = require('mcp-tools.editor.edit.read_state')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
@@ -368,10 +370,32 @@ end
 ---@field hunks integer number of reverted hunks
 ---@field left integer number of hunks whose lines have changed since
 
----@param hunk mcp-tools.Hunk result of `reverse_hunks`
----@return boolean
-local function is_reverted(hunk)
-  return hunk.is_there == true
+--- Returns the hunks that revert an edit in the current text, without those that have been reverted already.
+---@param change mcp-tools.Change
+---@param lines string[]
+---@param is_partial? boolean lines that were changed again stay; otherwise they are an error
+---@return mcp-tools.Hunk[]?
+---@return mcp-tools.Error? err
+---@return integer left number of hunks that stay
+function M.reverse(change, lines, is_partial)
+  local fitting, others = {}, {}
+  local back = history.reverse_hunks(change, lines)
+  for _, hunk in ipairs(back) do
+    if not hunk.changed then
+      table.insert(fitting, hunk)
+    elseif not hunk.is_there then
+      table.insert(others, hunk.start)
+    end
+  end
+  local name, fault = access.shown(change.path, project.root()), nil
+  if #fitting == 0 and (#others == 0 or change.reverted) then
+    fault = ('this change to %s has already been reverted'):format(name)
+  elseif #fitting == 0 or #others > 0 and not is_partial then
+    local where = table.concat(vim.list_slice(others, 1, 10), ', ')
+    fault = 'cannot revert: %s was changed after this edit, near line %s; revert the later edit first, or use file_edit'
+    fault = fault:format(name, where)
+  end
+  return not fault and fitting or nil, fault and errors.new('stale', fault) or nil, #back - #fitting
 end
 
 ---@param change mcp-tools.Change
@@ -379,23 +403,17 @@ end
 ---@param is_open boolean
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?)
 local function revert_in(change, bufnr, is_open, cb)
-  local back = history.reverse_hunks(change, api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  local fitting = vim.tbl_filter(function(hunk)
-    return not hunk.changed
-  end, back)
-  local name = buffers.shown(bufnr)
-  if vim.iter(back):all(is_reverted) then
-    return cb(nil, errors.new('stale', ('this change to %s has already been reverted'):format(name)))
-  elseif #fitting == 0 then
-    return cb(nil, errors.new('stale', ('cannot revert: %s was changed after this edit'):format(name)))
+  local hunks, err, left = M.reverse(change, api.nvim_buf_get_lines(bufnr, 0, -1, false), true)
+  if not hunks then
+    return cb(nil, err)
   end
-  local item = { bufnr = bufnr, edits = hunk_list.edits(fitting), changedtick = api.nvim_buf_get_changedtick(bufnr) }
-  M.apply_all({ item }, { write = not is_open }, function(files, err)
+  local item = { bufnr = bufnr, edits = hunk_list.edits(hunks), changedtick = api.nvim_buf_get_changedtick(bufnr) }
+  M.apply_all({ item }, { write = not is_open }, function(files, failed)
     if not files then
-      return cb(nil, err)
+      return cb(nil, failed)
     end
-    change.reverted = true
-    cb({ hunks = #fitting, left = #back - #fitting })
+    history.note_revert(change)
+    cb({ hunks = #hunks, left = left })
   end)
 end
 
@@ -409,14 +427,11 @@ function M.revert(change, cb)
       if err then
         return cb(nil, err)
       end
-      change.reverted = true
+      history.note_revert(change)
       cb({ hunks = #change.hunks, left = 0 })
     end)
   end
-  local bufnr = change.bufnr
-  if not bufnr or not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_name(bufnr) ~= change.path then
-    bufnr = buffers.of_path(change.path)
-  end
+  local bufnr = history.buffer(change) or buffers.of_path(change.path)
   if bufnr then
     return revert_in(change, bufnr, not buffers.is_unseen(bufnr), cb)
   end

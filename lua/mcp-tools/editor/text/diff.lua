@@ -1,5 +1,5 @@
---- Differences between two texts: as line spans, as a unified diff, and as the fields of a tool result. Long texts are
---- compared in a thread if the caller can wait.
+--- Differences between two texts: as line spans and as a unified diff. Long texts are compared in a thread if the
+--- caller can wait.
 
 local garbage = require('mcp-tools.util.garbage')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -10,8 +10,6 @@ local M = {}
 -- Neovim 0.12 renamed `vim.diff` to `vim.text.diff`.
 local diff = vim.text and vim.text.diff or vim.diff
 
---- Maximum size of a diff in a result, in bytes; maximum number of hunks listed instead of a larger one.
-local MAX_BYTES, MAX_HUNKS = 64 * 1024, 500
 --- Number of lines, of both texts, that the main thread compares without a noticeable pause.
 local SHORT = 2000
 --- Number of lines, of both texts, from which even joining them is left to a later turn of the event loop.
@@ -220,40 +218,30 @@ function M.unified(old, new, opts)
   return format(old, new, M.spans(old, new), opts or {}, math.huge) --[[@as string]]
 end
 
---- Compares two texts and adds the result's fields to `about`; a large diff leaves some out. Runs in a coroutine.
+--- Compares two texts. Runs in a coroutine.
 ---@param ctx mcp-tools.Ctx
 ---@param old string[]
 ---@param new string[]
 ---@param opts mcp-tools.UnifiedOpts
----@param about table other fields of the result; modified in place
----@return table about
-function M.await(ctx, old, new, opts, about)
+---@param max integer maximum size of the diff in bytes
+---@return { added: integer, removed: integer, diff: string? } result `diff`: no context if large; nil if too large
+function M.await(ctx, old, new, opts, max)
   local spans = ctx:await(function(done)
     M.spans_async(old, new, done)
   end)
   local pause = time_slice.of(ctx)
   pause()
-  about.added, about.removed = 0, 0
+  local result = { added = 0, removed = 0 }
   for _, span in ipairs(spans) do
-    about.removed, about.added = about.removed + span[2], about.added + span[4]
+    result.removed, result.added = result.removed + span[2], result.added + span[4]
   end
-  local text = format(old, new, spans, opts, MAX_BYTES)
-  if not text then
+  result.diff = format(old, new, spans, opts, max)
+  if not result.diff then
     pause()
-    text = format(old, new, spans, vim.tbl_extend('force', opts, { context = 0 }), MAX_BYTES)
-    about.narrowed = text and 'the difference is large, so it comes without context'
-      or 'the difference is too large; read the changed lines with file_read'
+    result.diff = format(old, new, spans, vim.tbl_extend('force', opts, { context = 0 }), max)
   end
-  if text then
-    local lossy
-    about.diff, lossy = utf8.repair(text)
-    about.lossy = lossy or nil
-  elseif #spans <= MAX_HUNKS then
-    about.hunks = vim.tbl_map(function(span)
-      return { line = span[4] > 0 and span[3] or span[3] - 1, removed = span[2], added = span[4] }
-    end, spans)
-  end
-  return about
+  result.diff = result.diff and (utf8.repair(result.diff))
+  return result
 end
 
 return M

@@ -140,7 +140,7 @@ end
 ---@return string|false
 local function read_preview(question, again)
   local definition = question.call.definition
-  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again)
+  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again, question.call)
   if ok and text == nil and errors.is(err) then
     text = 'The call will fail: ' .. err.message
   end

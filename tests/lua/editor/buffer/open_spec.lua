@@ -232,7 +232,7 @@ end)
 describe('a file that is loaded for a call', function()
   local CALLS = {
     file_edit = { path = 'a.lua', edits = { { search = 'one', replace = 'two' } } },
-    buffer_diff = { path = 'a.lua' },
+    change_list = { path = 'a.lua', unsaved = true },
     file_replace = { query = 'one', replacement = 'two', expected_count = 1 },
     editor_open = { path = 'a.lua' },
   }

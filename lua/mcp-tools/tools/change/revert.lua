@@ -1,0 +1,266 @@
+--- Takes edits back, as edits of the current text: what was changed later stays.
+
+local access = require('mcp-tools.privacy.access')
+local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
+local answer = require('mcp-tools.editor.diagnostics.edit_answer')
+local buffers = require('mcp-tools.editor.buffer')
+local edit = require('mcp-tools.editor.edit')
+local errors = require('mcp-tools.errors')
+local history = require('mcp-tools.editor.edit.history')
+local hunk_list = require('mcp-tools.editor.text.hunks')
+local preview = require('mcp-tools.editor.edit.preview')
+local project = require('mcp-tools.instances.project')
+local target = require('mcp-tools.editor.buffer.target')
+local undo = require('mcp-tools.editor.buffer.undo')
+local utf8 = require('mcp-tools.util.utf8')
+
+local api = vim.api
+
+---@param change mcp-tools.Change
+---@return string
+local function shown(change)
+  return (utf8.repair(access.shown(change.path, project.root())))
+end
+
+--- Returns the difference between two undo states as a change.
+---@param bufnr integer
+---@param from integer
+---@param to integer
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Change[]?
+---@return mcp-tools.Error? err
+local function between(bufnr, from, to, ctx)
+  local texts, err = undo.texts(bufnr, { from, to }, ctx)
+  if not texts then
+    return nil, err
+  end
+  local hunks = not ctx and hunk_list.between(texts[1], texts[2])
+    or ctx:await(function(done)
+      hunk_list.compare(texts[1], texts[2], done)
+    end)
+  local change = { path = api.nvim_buf_get_name(bufnr), bufnr = bufnr, before = texts[1], hunks = hunks }
+  return {
+    change --[[@as mcp-tools.Change]],
+  }
+end
+
+--- Returns the edits of the client's last call that are not reverted yet.
+---@param place { path: string?, bufnr: integer? }?
+---@param client mcp-tools.Ctx|mcp-tools.Call
+---@return mcp-tools.Change[]?
+---@return mcp-tools.Error? err
+local function last_of(place, client)
+  if not client.session and not client.client.name then
+    local text = 'change: is missing; clients without a session or name have no last edit; change_list lists the edits'
+    return nil, errors.new('validation_error', text)
+  end
+  local list = {}
+  for _, change in ipairs(history.list(place)) do
+    local is_own = not change.reverted and not change.reverts and history.is_of(change, client)
+    if is_own and (not list[1] or list[1].call == change.call) then
+      table.insert(list, change)
+    end
+  end
+  if #list == 0 then
+    local text = 'you have made no edit%s left to revert; change_list lists all edits'
+    return nil, errors.new('not_found', text:format(place and ' there' or ''))
+  end
+  return list
+end
+
+--- Returns the change with an id of change_list.
+---@param id string
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Change[]?
+---@return mcp-tools.Error? err
+local function by_id(id, ctx)
+  local change = history.find(tonumber(id:match('^#?(%d+)$')) or 0)
+  if change then
+    return { change }
+  end
+  local bufnr, seq = id:match('^#?u(%d+)%.(%d+)$')
+  bufnr, seq = tonumber(bufnr), tonumber(seq)
+  local step = bufnr and api.nvim_buf_is_loaded(bufnr) and undo.steps(bufnr)[seq]
+  if not step then
+    return nil, errors.new('not_found', 'change: there is no such edit; change_list lists the ids')
+  elseif not step.is_applied then
+    return nil, errors.new('stale', 'change: this edit is already undone')
+  end
+  return between(bufnr, step.parent, seq, ctx)
+end
+
+--- Returns all edits of a file since some minutes ago as one change.
+---@param place { path: string?, bufnr: integer? }
+---@param minutes number
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Change[]?
+---@return mcp-tools.Error? err
+local function since(place, minutes, ctx)
+  local bufnr = place.bufnr
+  if not bufnr then
+    local text = '%s is not open, so it has no undo history; give an id of change_list as `change`'
+    return nil, errors.new('not_found', text:format(access.shown(place.path, project.root())))
+  end
+  local steps, now = undo.steps(bufnr)
+  local seq, limit = now, os.time() - minutes * 60
+  while steps[seq] and steps[seq].at >= limit do
+    seq = steps[seq].parent
+  end
+  if seq == now then
+    local text = 'minutes: %s has not been edited in the last %g minutes; change_list lists the edits'
+    return nil, errors.new('not_found', text:format(buffers.shown(bufnr), minutes))
+  end
+  return between(bufnr, seq, now, ctx)
+end
+
+--- Returns the changes to take back.
+---@param args table
+---@param client mcp-tools.Ctx|mcp-tools.Call
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Change[]?
+---@return mcp-tools.Error? err
+local function changes_of(args, client, ctx)
+  local place, err
+  if args.change and args.minutes then
+    return nil, errors.new('validation_error', 'change: cannot be combined with minutes')
+  elseif args.change then
+    return by_id(args.change, ctx)
+  elseif args.path or args.bufnr then
+    place, err = buffers.find(args)
+    if not place then
+      return nil, err
+    end
+  end
+  if args.minutes then
+    if not place then
+      return nil, errors.new('validation_error', 'path: is missing; minutes needs a file')
+    end
+    return since(place, args.minutes, ctx)
+  end
+  return last_of(place, client)
+end
+
+---@param change mcp-tools.Change
+---@return { path: string?, bufnr: integer? }
+local function place_of(change)
+  local bufnr = history.buffer(change)
+  return { bufnr = bufnr, path = not bufnr and change.path or nil }
+end
+
+---@param ctx mcp-tools.Ctx
+---@param change mcp-tools.Change
+---@return mcp-tools.FileEdits?
+---@return mcp-tools.Error? err
+local function item_of(ctx, change)
+  local found, err = target.await(ctx, place_of(change), { load = true })
+  err = err or edit.refusal(found.bufnr)
+  if err then
+    return nil, err
+  end
+  local lines, tick = api.nvim_buf_get_lines(found.bufnr, 0, -1, false), api.nvim_buf_get_changedtick(found.bufnr)
+  local hunks
+  hunks, err = edit.reverse(change, lines)
+  if not hunks then
+    return nil, err
+  end
+  return {
+    path = found.path,
+    bufnr = found.bufnr,
+    edits = hunk_list.edits(hunks),
+    changedtick = tick,
+    lines = lines,
+  }
+end
+
+return {
+  name = 'change_revert',
+  title = 'Take edits back',
+  description = 'Takes edits back: your last one (of `path` if given), one of change_list, or all of a file since some'
+    .. ' minutes ago. What was typed later is kept. It can be undone itself.',
+  search_hint = 'undo, revert, restore, roll back, discard changes',
+  args = {
+    path = { type = 'string', description = 'File' },
+    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
+    change = { type = 'string', description = 'Id of change_list', minLength = 1 },
+    minutes = { type = 'number', description = 'How far back', minimum = 0 },
+    diagnostics = after_edit.ARG,
+  },
+  annotations = { read_only = false, destructive = true },
+  recommended = true,
+  needs_approval = 'it changes text',
+  reviewed = true,
+  preview = function(args, again, call)
+    local changes, err = changes_of(args, call or { client = {} })
+    local parts = {}
+    for _, change in ipairs(changes or {}) do
+      local text = change.is_new and ('Deletes %s, which edit #%d created.\n'):format(shown(change), change.id)
+      if not text then
+        text, err = preview.of(place_of(change), function(lines)
+          local hunks, fault = edit.reverse(change, lines)
+          return hunks and hunk_list.edits(hunks), fault
+        end, again)
+      end
+      if not text or text == preview.READING then
+        return text, err
+      end
+      table.insert(parts, text)
+    end
+    return changes and table.concat(parts), err
+  end,
+  run = function(ctx, args)
+    local changes, err = changes_of(args, ctx, ctx)
+    local items, edited, created = {}, {}, {}
+    for _, change in ipairs(changes or {}) do
+      local item
+      if change.is_new then
+        table.insert(created, change)
+      else
+        item, err = item_of(ctx, change)
+        if not item then
+          break
+        end
+        table.insert(items, item)
+        table.insert(edited, change)
+      end
+    end
+    local files = {}
+    if not err and #items > 0 then
+      files, err = ctx:await(function(done)
+        edit.apply_all(items, { ctx = ctx }, done)
+      end)
+    end
+    if err then
+      return nil, err
+    end
+    local reverts, deleted = {}, {}
+    for i, change in ipairs(edited) do
+      local id = files[i].change
+      if id then
+        history.note_revert(change, id)
+        table.insert(reverts, ('#%d'):format(id))
+      end
+    end
+    for _, change in ipairs(created) do
+      err = target.path_refusal(ctx, change.path)
+        or ctx:await(function(done)
+          edit.revert(change, function(_, fault)
+            done(fault)
+          end)
+        end)
+      if err and #items == 0 then
+        return nil, err
+      end
+      local how = err and 'not deleted: ' .. err.message or 'deleted; it was created by this edit'
+      table.insert(deleted, ('%s: %s'):format(shown(change), how))
+    end
+    return vim.tbl_extend('error', answer.of(ctx, args, files), { deleted = deleted, reverts = reverts })
+  end,
+  render = function(value)
+    local rows = #value.files > 0 and { answer.text(value) } or {}
+    vim.list_extend(rows, value.deleted)
+    if #value.reverts > 0 then
+      table.insert(rows, ('to undo this: change_revert with change %s'):format(table.concat(value.reverts, ', ')))
+    end
+    return table.concat(rows, '\n')
+  end,
+}

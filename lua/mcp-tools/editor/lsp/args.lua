@@ -34,8 +34,8 @@ local SYMBOL = {
     description = 'Name path such as `Class/method`, or a name on `line`',
     minLength = 1,
   },
-  path = { type = 'string', description = 'File, or directory to search' },
-  line = { type = 'integer', description = '1-based line where it is used', minimum = 1 },
+  path = { type = 'string', description = 'File or directory' },
+  line = { type = 'integer', description = 'Line where it is used', minimum = 1 },
   column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
   bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
 }

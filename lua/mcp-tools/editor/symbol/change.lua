@@ -51,7 +51,7 @@ function M.args(more)
       required = true,
       minLength = 1,
     },
-    path = { type = 'string', description = 'File that defines it, or a directory' },
+    path = { type = 'string', description = 'File or directory' },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     diagnostics = after_edit.ARG,
   }, more)

@@ -87,7 +87,7 @@ return {
   search_hint = 'quick fix, auto import, fix all, extract function, inline variable',
   args = {
     path = { type = 'string', description = 'File' },
-    line = { type = 'integer', description = '1-based line; without it the whole file', minimum = 1 },
+    line = { type = 'integer', description = 'Line; default: the whole file', minimum = 1 },
     end_line = { type = 'integer', description = 'Last line of a range', minimum = 1 },
     kinds = {
       type = 'array',
@@ -96,10 +96,10 @@ return {
     },
     apply = {
       type = 'string',
-      description = 'Id, title, part of a title, or kind of the action to apply',
+      description = 'Id, title or kind of the action to apply',
       minLength = 1,
     },
-    preview = { type = 'boolean', description = 'With `apply`: only return the diff', default = false },
+    preview = { type = 'boolean', description = 'Only return the diff', default = false, hidden = true },
     limit = {
       type = 'integer',
       description = 'Maximum number of actions',

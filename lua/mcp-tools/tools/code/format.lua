@@ -93,7 +93,7 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     start_line = { type = 'integer', description = 'First line', minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    preview = { type = 'boolean', description = 'Only return the diff', default = false },
+    preview = { type = 'boolean', description = 'Only return the diff', default = false, hidden = true },
   },
   annotations = { read_only = false, destructive = false, idempotent = true },
   needs_approval = function(given)

@@ -159,7 +159,7 @@ return {
     expressions = {
       type = 'array',
       items = { type = 'string', minLength = 1 },
-      description = 'Expressions to evaluate, such as `order.total` or `count = 3`; default: all local variables',
+      description = 'Such as `order.total` or `count = 3`; default: local variables',
     },
     frame = { type = 'integer', description = 'Frame number; 0 is the innermost', default = 0, minimum = 0 },
     output = {

@@ -107,8 +107,8 @@ return {
   search_hint = 'debugger, breakpoint, value at run time, launch, attach',
   args = {
     program = { type = 'string', description = 'File to run' },
-    test = { type = 'string', description = 'Name or id of a pytest test to run instead' },
-    configuration = { type = 'string', description = 'Name of a launch configuration to run instead' },
+    test = { type = 'string', description = 'Pytest test to run instead' },
+    configuration = { type = 'string', description = 'Launch configuration to run instead' },
     args = { type = 'array', items = { type = 'string' }, description = 'Command-line arguments' },
     breakpoints = { type = 'array', items = POINT, description = 'Where to stop' },
     exceptions = { type = 'boolean', description = 'Stop where an exception is raised; default: if it is not caught' },

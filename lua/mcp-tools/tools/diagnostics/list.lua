@@ -24,7 +24,7 @@ return {
       minimum = 1,
       maximum = 10000,
     },
-    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0, hidden = true },
     timeout_ms = {
       type = 'integer',
       description = 'Maximum time to wait',

@@ -96,7 +96,7 @@ return {
   search_hint = 'show, jump to, go to, highlight, reveal, point out',
   args = {
     path = { type = 'string', description = 'File path' },
-    line = { type = 'integer', description = '1-based line number', minimum = 1 },
+    line = { type = 'integer', description = 'Line', minimum = 1 },
     end_line = { type = 'integer', description = 'Last line to highlight', minimum = 1, hidden = true },
     ranges = {
       type = 'array',

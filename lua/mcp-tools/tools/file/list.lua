@@ -37,7 +37,7 @@ return {
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only these, such as `*.lua` or `src/**`; `!` excludes',
+      description = 'Such as `*.lua` or `src/**`; `!` excludes',
     },
     limit = { type = 'integer', description = 'Maximum number of names', default = 200, minimum = 1, maximum = 5000 },
     offset = { type = 'integer', description = 'Names to skip', default = 0, minimum = 0 },

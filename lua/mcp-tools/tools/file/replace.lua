@@ -435,7 +435,7 @@ return {
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only files such as `*.lua` or `src/**`; `!` excludes',
+      description = 'Such as `*.lua` or `src/**`; `!` excludes',
     },
     expected_count = { type = 'integer', description = 'Number of matches that must be there', minimum = 0 },
     word = { type = 'boolean', description = 'Whole words only', default = false, hidden = true },

@@ -141,7 +141,7 @@ return {
     globs = {
       type = 'array',
       items = { type = 'string', maxLength = 500 },
-      description = 'Only these, such as `*.lua` or `src/**`; `!` excludes',
+      description = 'Such as `*.lua` or `src/**`; `!` excludes',
     },
     context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
     limit = { type = 'integer', description = 'Maximum number of matches', default = 200, minimum = 1, maximum = 5000 },

@@ -107,7 +107,7 @@ return {
     },
     body = { type = 'boolean', description = 'Include the source text', default = false },
     limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Number of symbols to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   recommended = true,

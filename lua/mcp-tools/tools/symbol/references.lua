@@ -8,7 +8,7 @@ return {
   name = 'symbol_references',
   title = 'Find references',
   description = 'Lists every use of a symbol in the project, by the language server: unlike grep it tells apart symbols'
-    .. ' of the same name. Returns `line around: text` for each file, where around is the symbol that contains it.',
+    .. ' of the same name. Returns `line in function: text` for each file.',
   search_hint = 'usages, where used, users, find all references, who uses',
   args = args_of.paged(args_of.symbol()),
   annotations = { read_only = true, idempotent = true },

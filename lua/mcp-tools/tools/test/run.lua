@@ -47,8 +47,8 @@ return {
   name = 'test_run',
   title = 'Run tests',
   description = 'Runs tests: all, of a file, the one at a line, by name or id, or those that failed last (also when the'
-    .. ' user ran them). Returns counts and each failure with path, line and message; a long run returns `run`, with'
-    .. ' which you go on waiting.',
+    .. ' user ran them). Returns counts and each failure with path, line and message; a long run returns `run` to'
+    .. ' wait for.',
   search_hint = 'pytest, jest, neotest, npm test, make test, unit tests, failing test, rerun',
   args = {
     path = { type = 'string', description = 'Test file or directory' },

@@ -61,7 +61,8 @@ local function of_file(ctx, found, ms)
     return { path = found.shown, checked = 'unknown', why = why }
   end
   local was_open = not buffers.is_unseen(found.bufnr)
-  local answer, err = list.list(ctx, { bufnr = found.bufnr, timeout_ms = ms, offset = 0, limit = MAX_ROWS, is_edit = true })
+  local answer, err =
+    list.list(ctx, { bufnr = found.bufnr, timeout_ms = ms, offset = 0, limit = MAX_ROWS, is_edit = true })
   if not answer then
     return { path = found.shown, checked = 'unknown', why = err and err.message }
   elseif answer.checked == 'yes' then

@@ -105,9 +105,9 @@ local CASES = {
     end,
   },
   {
-    'treesitter_scope in a wide tree: parentheses',
+    'treesitter_query without a query in a wide tree: parentheses',
     function()
-      return tool('treesitter_scope', { path = write('wide.c', ('('):rep(20000)), line = 1, column = 10000 })
+      return tool('treesitter_query', { path = write('wide.c', ('('):rep(20000)), start_line = 1, column = 10000 })
     end,
   },
   {

@@ -109,7 +109,7 @@ test_progress
 test_sync_buffers
 treesitter_outline: symbol_overview
 treesitter_query
-treesitter_scope
+treesitter_scope: treesitter_query without `query`; `line` → `start_line`
 undo_diff: change_list with `path`
 undo_restore: change_revert with `change`
 undo_tree: change_list with `path`

@@ -2,8 +2,8 @@
 local project = require('editor_project')
 local t = require('helpers')
 
-local function call(name, args)
-  return project.text('treesitter_' .. name, args)
+local function call(args)
+  return project.text('treesitter_query', args)
 end
 
 before_each(function()
@@ -16,7 +16,7 @@ before_each(function()
 end)
 after_each(project.close)
 
-describe('treesitter_scope', function()
+describe('treesitter_query without a query', function()
   it('names the nodes around a place', function()
     t.eq(
       table.concat({
@@ -28,10 +28,10 @@ describe('treesitter_scope', function()
         'function_declaration f 2:1-4:3 local function f(a) …',
         "chunk 1:1-4:3 local s = 'ä𝄞' …",
       }, '\n'),
-      (call('scope', { path = 'a.lua', line = 3, column = 10 }))
+      (call({ path = 'a.lua', start_line = 3, column = 10 }))
     )
-    t.matches('\nstring_content 1:12%-1:13 ä𝄞\n', (call('scope', { path = 'a.lua', line = 1, column = 13 })))
-    t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call('scope', { path = 'a.lua', line = 3, limit = 1 })))
+    t.matches('\nstring_content 1:12%-1:13 ä𝄞\n', (call({ path = 'a.lua', start_line = 1, column = 13 })))
+    t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call({ path = 'a.lua', start_line = 3, limit = 1 })))
   end)
 
   it('counts characters of long lines, in and out', function()
@@ -39,7 +39,7 @@ describe('treesitter_scope', function()
     local line = ('return %s"%s"%s'):format(('{ä,'):rep(depth), ('ö'):rep(width), ('}'):rep(depth))
     project.write('wide.lua', line .. '\n')
     local column = 7 + 3 * depth + 2
-    local text = call('scope', { path = 'wide.lua', line = 1, column = column, limit = 200 })
+    local text = call({ path = 'wide.lua', start_line = 1, column = column, limit = 200 })
     t.matches(('\nstring_content 1:%d%%-1:%d ö'):format(column, column + width - 1), text)
     for i = 1, depth do
       local first, last = column - 1 - 3 * i, column + width + i
@@ -49,31 +49,31 @@ describe('treesitter_scope', function()
 
   it('counts a combining mark as a character, as other tools do', function()
     project.write('marks.lua', "local s, t = 'e\204\129', b\n")
-    t.matches('\nidentifier 1:20%-1:20 b', '\n' .. call('scope', { path = 'marks.lua', line = 1, column = 20 }))
+    t.matches('\nidentifier 1:20%-1:20 b', '\n' .. call({ path = 'marks.lua', start_line = 1, column = 20 }))
   end)
 
   it('answers in a tree that a syntax error makes wide, where a query is refused', function()
     project.write('wide.lua', ('('):rep(20000))
     local begun = vim.uv.hrtime()
-    t.matches('ERROR 1:1', (call('scope', { path = 'wide.lua', line = 1, column = 100 })))
-    local _, err = call('query', { path = 'wide.lua', query = '(identifier) @x' })
+    t.matches('ERROR 1:1', (call({ path = 'wide.lua', start_line = 1, column = 100 })))
+    local _, err = call({ path = 'wide.lua', query = '(identifier) @x' })
     t.matches('too wide', err.message)
     t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
   end)
 
   it('takes a NUL for a character as any other', function()
     project.write('nul.lua', "local s = 'ä\0b'\n")
-    t.matches('identifier 1:14%-1:14 b', (call('scope', { path = 'nul.lua', line = 1, column = 14 })))
-    t.eq('validation_error', select(2, call('scope', { path = 'nul.lua', line = 1, column = 99 })).code)
+    t.matches('identifier 1:14%-1:14 b', (call({ path = 'nul.lua', start_line = 1, column = 14 })))
+    t.eq('validation_error', select(2, call({ path = 'nul.lua', start_line = 1, column = 99 })).code)
   end)
 
   it('refuses places that are none, and languages without a parser', function()
-    t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 9 })).code)
-    t.eq('validation_error', select(2, call('scope', { path = 'a.lua', line = 1, column = 99 })).code)
-    local _, err = call('scope', { path = 'b.py', line = 1 })
+    t.eq('validation_error', select(2, call({ path = 'a.lua', start_line = 9 })).code)
+    t.eq('validation_error', select(2, call({ path = 'a.lua', start_line = 1, column = 99 })).code)
+    local _, err = call({ path = 'b.py', start_line = 1 })
     t.eq({ 'not_found', 'b.py: no treesitter parser for python is installed' }, { err.code, err.message })
-    t.eq('not_found', select(2, call('scope', { path = 'none.lua', line = 1 })).code)
-    t.eq('access_denied', select(2, call('scope', { path = '.env.lua', line = 1 })).code)
+    t.eq('not_found', select(2, call({ path = 'none.lua', start_line = 1 })).code)
+    t.eq('access_denied', select(2, call({ path = '.env.lua', start_line = 1 })).code)
   end)
 end)
 
@@ -83,20 +83,20 @@ describe('treesitter_query', function()
   it('lists what is captured', function()
     t.eq(
       'a.lua: 4 captures\n@name 1:7-1:7 s\n@name 2:16-2:16 f\n@name 2:18-2:18 a\n@name 3:10-3:10 a',
-      (call('query', { path = 'a.lua', query = query }))
+      (call({ path = 'a.lua', query = query }))
     )
     t.eq(
       'a.lua: 4 captures; 3-3 shown, offset=3 goes on\n@name 2:18-2:18 a',
-      (call('query', { path = 'a.lua', query = query, limit = 1, offset = 2 }))
+      (call({ path = 'a.lua', query = query, limit = 1, offset = 2 }))
     )
-    t.matches('^a.lua: 2 captures', (call('query', { path = 'a.lua', query = query, start_line = 2, end_line = 2 })))
+    t.matches('^a.lua: 2 captures', (call({ path = 'a.lua', query = query, start_line = 2, end_line = 2 })))
   end)
 
   it('refuses what does not fit the grammar', function()
-    local _, err = call('query', { path = 'a.lua', query = '(none) @x' })
+    local _, err = call({ path = 'a.lua', query = '(none) @x' })
     t.eq('validation_error', err.code)
     t.matches('^query: invalid for the grammar of lua: .*none', err.message)
-    t.eq('validation_error', select(2, call('query', { path = 'a.lua', query = '(' })).code)
+    t.eq('validation_error', select(2, call({ path = 'a.lua', query = '(' })).code)
   end)
 
   it('leaves a tree alone that is too deep, where one step of a query takes seconds', function()
@@ -105,13 +105,13 @@ describe('treesitter_query', function()
     end
     project.write('deep.lua', nested(3000))
     project.write('less_deep.lua', nested(300))
-    local _, err = call('query', { path = 'deep.lua', query = '(_ (_ (_ (_) @a)))' })
+    local _, err = call({ path = 'deep.lua', query = '(_ (_ (_ (_) @a)))' })
     t.eq('tool_error', err and err.code)
     t.matches('^deep.lua: its tree has more than 1000 levels', err.message)
-    t.matches('^less_deep.lua: %d+ captures', (call('query', { path = 'less_deep.lua', query = '(_ (_ (_) @a))' })))
+    t.matches('^less_deep.lua: %d+ captures', (call({ path = 'less_deep.lua', query = '(_ (_ (_) @a))' })))
     local any = { '[' .. ('_ '):rep(31) .. '] @a', '[' .. ('"(" '):rep(31) .. '] @a' }
     for _, many in ipairs({ any[1], any[2], ('(_ (_) @a)'):rep(16), ('(_ '):rep(8) .. '(_) @a' .. (')'):rep(8) }) do
-      _, err = call('query', { path = 'a.lua', query = many })
+      _, err = call({ path = 'a.lua', query = many })
       t.matches('^query: more than 30 nodes, or 8 nested ones, take too long; split', err and err.message)
     end
   end)
@@ -127,7 +127,7 @@ describe('treesitter_query', function()
       '((string) @x (#set! "a" "b"))',
       '((string) @x (#of-a-plugin? @x))',
     }) do
-      local _, err = call('query', { path = 'long.lua', query = asked })
+      local _, err = call({ path = 'long.lua', query = asked })
       t.eq('validation_error', err and err.code, asked)
       t.matches('^query: #.* is not allowed', err.message)
     end
@@ -143,23 +143,23 @@ describe('treesitter_query', function()
       ['((identifier) @x (#has-parent? @x expression_list))'] = 1,
       ['((identifier) @x (#not-has-ancestor? @x function_declaration))'] = 1,
     }) do
-      t.matches(('^a.lua: %d captures'):format(count), (call('query', { path = 'a.lua', query = asked })))
+      t.matches(('^a.lua: %d captures'):format(count), (call({ path = 'a.lua', query = asked })))
     end
   end)
 
   it('refuses a query that would take too long', function()
     local many = '((_) @a . (_)* @b . (_)* @c . (number))'
-    t.matches('more than one %*, %+ or %?', select(2, call('query', { path = 'a.lua', query = many })).message)
+    t.matches('more than one %*, %+ or %?', select(2, call({ path = 'a.lua', query = many })).message)
     for _, asked in ipairs({
       '(chunk ((_)? @a)+)',
       '["\\"" (_)+ (_)+ @x ["\\""]]',
       '(chunk' .. (' (_)? @x'):rep(11) .. ')',
     }) do
-      local _, err = call('query', { path = 'a.lua', query = asked })
+      local _, err = call({ path = 'a.lua', query = asked })
       t.matches('^query: more than .* long on long lists of nodes', err.message)
     end
-    t.matches('^a.lua: ', (call('query', { path = 'a.lua', query = '((number)+ @n (#any-of? @n "?" "*"))' })))
-    t.matches('^a.lua: ', (call('query', { path = 'a.lua', query = '(chunk (comment)* @c) ; * +' })))
+    t.matches('^a.lua: ', (call({ path = 'a.lua', query = '((number)+ @n (#any-of? @n "?" "*"))' })))
+    t.matches('^a.lua: ', (call({ path = 'a.lua', query = '(chunk (comment)* @c) ; * +' })))
   end)
 
   it('goes on in turns where nothing fits', function()
@@ -184,7 +184,7 @@ describe('treesitter_query', function()
     t.eq('cancelled', running.outcome.error.code)
     t.matches(
       '^long.lua: 50000 captures; 1%-1 shown',
-      (call('query', { path = 'long.lua', query = '(identifier) @name', limit = 1 }))
+      (call({ path = 'long.lua', query = '(identifier) @name', limit = 1 }))
     )
     vim.o.redrawtime = redrawtime
   end)

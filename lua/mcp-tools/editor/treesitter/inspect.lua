@@ -19,6 +19,8 @@ local MAX_TEXT = 120
 --- Maximum number of captures that are counted.
 local MAX_COUNTED = 100000
 
+local WITHOUT = 'without query, the nodes around start_line are listed'
+
 ---@param bufnr integer
 ---@param tick integer
 local function changed(bufnr, tick)
@@ -100,7 +102,7 @@ end
 
 --- Returns the nodes around a position.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args { path: string?, bufnr: integer?, line: integer, column: integer?, limit: integer }
+---@param args { path: string?, bufnr: integer?, start_line: integer, column: integer?, limit: integer }
 ---@return string?
 ---@return mcp-tools.Error? err
 function M.scope(ctx, args)
@@ -109,17 +111,18 @@ function M.scope(ctx, args)
     return nil, root --[[@as mcp-tools.Error]]
   end
   local count = api.nvim_buf_line_count(file.bufnr)
-  if args.line > count then
-    local text = 'line: %d is beyond the end (%d lines)'
-    return nil, errors.new('validation_error', text:format(args.line, count))
+  if args.start_line > count then
+    local text = 'start_line: %d is beyond the end (%d lines)'
+    return nil, errors.new('validation_error', text:format(args.start_line, count))
   end
-  local line = api.nvim_buf_get_lines(file.bufnr, args.line - 1, args.line, false)[1]
+  local row = args.start_line - 1
+  local line = api.nvim_buf_get_lines(file.bufnr, row, row + 1, false)[1]
   local byte = args.column and vim.fn.byteidxcomp((line:gsub('%z', '\n')), args.column - 1) or #line:match('^%s*')
   if byte < 0 then
     local text = 'column: %d is beyond the end of line %d (%d characters)'
-    return nil, errors.new('validation_error', text:format(args.column, args.line, position.characters(line)))
+    return nil, errors.new('validation_error', text:format(args.column, args.start_line, position.characters(line)))
   end
-  local node = root:named_descendant_for_range(args.line - 1, byte, args.line - 1, math.min(byte + 1, #line))
+  local node = root:named_descendant_for_range(row, byte, row, math.min(byte + 1, #line))
   local tick, pause = api.nvim_buf_get_changedtick(file.bufnr), time_slice.of(ctx)
   redact.refresh(pause)
   local rows, shown = {}, shower(file.bufnr)
@@ -136,7 +139,8 @@ function M.scope(ctx, args)
   if #rows == 0 then
     rows = { 'there is no node' }
   end
-  return file.shown .. '\n' .. table.concat(rows, '\n')
+  table.insert(rows, 1, file.shown)
+  return result.longest({ { text = rows } }, 'lower limit')
 end
 
 --- Limits of a query, and of the levels of a tree. One step that cannot be interrupted tries all combinations: with
@@ -246,11 +250,11 @@ function M.query(ctx, args)
     treesitter.is_wide(root, done)
   end)
   if is_wide then
-    local text = '%s: a syntax error makes its tree too wide to search; treesitter_scope shows nodes around a position'
-    return nil, errors.new('tool_error', text:format(file.shown))
+    local text = '%s: a syntax error makes its tree too wide for a query; %s'
+    return nil, errors.new('tool_error', text:format(file.shown, WITHOUT))
   elseif is_too_deep(ctx, root, is_old) then
-    local text = '%s: its tree has more than %d levels; treesitter_scope shows nodes around a position'
-    return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH))
+    local text = '%s: its tree has more than %d levels; %s'
+    return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH, WITHOUT))
   elseif is_old() then
     return nil, errors.new('busy', ('%s has changed; try again'):format(file.shown))
   end

@@ -1,6 +1,7 @@
 --- Keeps a value for each of the latest sessions; of clients without a session, for each name. Clients that say neither
 --- share one.
 
+local identity = require('mcp-tools.util.identity')
 local lru = require('mcp-tools.util.lru')
 
 --- Maximum number of sessions.
@@ -12,13 +13,13 @@ local MAX_SESSIONS = 64
 return function(make)
   local sessions = lru(MAX_SESSIONS)
   return function(ctx)
-    local name = ctx.client and ctx.client.name or ''
-    local key = ctx.session or name ~= '' and 'client ' .. name or ctx.host
+    local own = identity(ctx)
+    local key = own or ctx.host
     local value = sessions:get(key)
     if value == nil then
       value = make()
       sessions:set(key, value)
     end
-    return value, ctx.session ~= nil or name ~= '' or ctx.host ~= 'mcp'
+    return value, own ~= nil
   end
 end

@@ -14,7 +14,7 @@ local bufnr, path
 ---@return mcp-tools.Error? err
 ---@return string? text
 local function call(client, name, args)
-  local fields = { kind = 'tool', host = 'test', client = { name = client } }
+  local fields = { kind = 'tool', host = 'mcp', client = { name = client } }
   local running = core.get().executor:execute(name, args, fields)
   t.wait(function()
     return running:ended()
@@ -71,7 +71,7 @@ end
 before_each(function()
   project.open()
   for _, change in ipairs(history.list()) do -- of earlier tests
-    change.path, change.bufnr, change.session = '/gone', nil, 'gone'
+    change.path, change.bufnr, change.owner = '/gone', nil, nil
   end
   project.offer({ 'change', 'file' })
   path = project.write('a.txt', 'one\ntwo\nthree\nfour\nfive\n')

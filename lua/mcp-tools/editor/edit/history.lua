@@ -1,6 +1,7 @@
 --- History of agents' edits in this editor, with the text before each.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
+local identity = require('mcp-tools.util.identity')
 local paths = require('mcp-tools.files.paths')
 
 local api = vim.api
@@ -16,7 +17,7 @@ local MAX_EDITS, MAX_BYTES = 500, 32 * 1024 * 1024
 ---@field call string id of the call
 ---@field tool string
 ---@field client { name: string?, version: string? }
----@field session string?
+---@field owner string? identity of the client
 ---@field path string
 ---@field bufnr integer?
 ---@field steps integer[]? first and last sequence number in the undo tree
@@ -94,7 +95,7 @@ function M.note(ctx, fields)
     call = ctx.call.id,
     tool = ctx.call.name,
     client = ctx.client,
-    session = ctx.session,
+    owner = identity(ctx),
     path = fields.path,
     bufnr = fields.bufnr,
     steps = fields.steps,
@@ -110,15 +111,12 @@ function M.note(ctx, fields)
   return last_id
 end
 
---- Returns whether a client made an edit: in this session, or, without sessions, under its name.
+--- Returns whether a client made an edit: by session or, without one, by name; callers in the editor by their host.
 ---@param change mcp-tools.Change
 ---@param ctx mcp-tools.Ctx|mcp-tools.Call
 ---@return boolean
 function M.is_of(change, ctx)
-  if ctx.session or change.session then
-    return ctx.session == change.session
-  end
-  return ctx.client.name == change.client.name
+  return change.owner ~= nil and change.owner == identity(ctx)
 end
 
 --- Returns the edits, newest first.

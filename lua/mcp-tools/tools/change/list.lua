@@ -62,7 +62,7 @@ local function row_of_change(ctx, change)
     line = line,
     removed = removed,
     added = added,
-    by = history.is_of(change, ctx) and 'you' or change.client.name or 'an agent',
+    by = history.is_of(change, ctx) and 'you' or change.client and change.client.name or 'an agent',
     tool = change.tool,
     is_undone = is_undone or nil,
   }

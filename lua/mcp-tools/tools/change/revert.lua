@@ -8,6 +8,7 @@ local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local history = require('mcp-tools.editor.edit.history')
 local hunk_list = require('mcp-tools.editor.text.hunks')
+local identity = require('mcp-tools.util.identity')
 local preview = require('mcp-tools.editor.edit.preview')
 local project = require('mcp-tools.instances.project')
 local target = require('mcp-tools.editor.buffer.target')
@@ -50,7 +51,7 @@ end
 ---@return mcp-tools.Change[]?
 ---@return mcp-tools.Error? err
 local function last_of(place, client)
-  if not client.session and not client.client.name then
+  if not identity(client) then
     local text = 'change: is missing; clients without a session or name have no last edit; change_list lists the edits'
     return nil, errors.new('validation_error', text)
   end
@@ -190,7 +191,7 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   preview = function(args, again, call)
-    local changes, err = changes_of(args, call or { client = {} })
+    local changes, err = changes_of(args, call or { host = 'mcp' })
     local parts = {}
     for _, change in ipairs(changes or {}) do
       local text = change.is_new and ('Deletes %s, which edit #%d created.\n'):format(shown(change), change.id)

@@ -189,9 +189,9 @@ async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transpo
             await switched.nvim.lua(
                 "mcp_tools.setup({ approval = { tools = { bridge_refresh = 'allow' } } })"
             )
-            answer = json.loads(text_of(await client.call_tool("nvim_bridge_refresh", {"source": "ext"})))
-            assert [source["name"] for source in answer["sources"]] == ["ext"]
-            assert answer["sources"][0]["found"][0]["tools"] == ["shipped"]
+            answer = text_of(await client.call_tool("nvim_bridge_refresh", {"source": "ext"}))
+            assert answer.startswith("ext: 1 file, 0 failed\n")
+            assert answer.endswith(": shipped")
             await news.wait_for("tools")
             assert "shipped" in await tool_names(client)
     finally:

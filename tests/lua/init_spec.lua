@@ -102,6 +102,8 @@ describe('bridge_status', function()
     t.eq({ 'nvim', false }, { status.you.host, status.you.session })
     t.eq({ project.root, 1, 0 }, { status.cwd, status.calls, status.failures_total })
     t.matches('^%d+%.%d+%.%d+', status.versions.neovim)
+    local text = require('mcp-tools.tools.bridge.status').render(status)
+    t.matches('^the bridge is stopped; to do: :McpTools start\n.*\ntools: bridge 2, test 5', text)
     t.ok(not vim.inspect(status):lower():find('token', 1, true))
   end)
 

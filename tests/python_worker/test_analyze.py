@@ -118,14 +118,18 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
     outside.write_text("def outside(): pass\n")
     async with caller(bridge, "mcp") as tools:
         first = (await tools.call("analyze_python", path="a.py")).value
-        assert [f["name"] for f in first["functions"]] == ["on_disk"]
-        assert first["path"] == "a.py"
+        assert first.splitlines() == [
+            "a.py: 1 lines (1 code, 0 comments), 0 classes, 1 function, "
+            "complexity mean 1, maximum 1, docstrings 0 %",
+            "1 function",
+            "1-1: on_disk(): complexity 1, nesting 0, no type hints, no docstring",
+        ]
         await bridge.nvim.lua(
             "vim.cmd.edit('a.py'); vim.api.nvim_buf_set_lines(0, 0, -1, false, {'def unsaved(): pass'})"
         )
         for args in ({"path": "a.py"}, {"bufnr": 0}):
             answer = (await tools.call("analyze_python", **args)).value
-            assert [f["name"] for f in answer["functions"]] == ["unsaved"]
+            assert ": unsaved():" in answer
         codes = {}
         for name, args in {
             "missing": {"path": "none.py"},
@@ -145,4 +149,4 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
             "probe.config.setup({ approval = { default = 'allow', tools = { analyze_python = 'allow' } } })"
         )
         allowed = (await tools.call("analyze_python", path=str(outside))).value
-        assert [f["name"] for f in allowed["functions"]] == ["outside"]
+        assert ": outside():" in allowed

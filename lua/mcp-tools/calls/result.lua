@@ -137,7 +137,10 @@ end
 ---@return mcp-tools.Error? err `invalid_output`, `not_serializable` or `too_large`
 function M.payload(value, definition, limit, call)
   if content.is_raw(value) then
-    return M.raw_payload(value, definition, limit)
+    if not definition.render or value.kind ~= 'json' then
+      return M.raw_payload(value, definition, limit)
+    end
+    value = vim.json.decode(value.text)
   end
   if definition.render and type(value) == 'table' and not content.as_result(value) then
     local text = definition.render(value, call and call.args or {})

@@ -4,6 +4,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local mcp_tools = require('mcp-tools')
 local read_file = require('mcp-tools.privacy.read')
+local result = require('mcp-tools.editor.result')
 local access = require('mcp-tools.privacy.access')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
@@ -47,25 +48,72 @@ local function analyze_file(ctx, args, path)
   end)
 end
 
+---@param value table
+---@param args { offset: integer, limit: integer }
+---@return string
+local function render(value, args)
+  local lines, whole = value.lines, value.summary
+  local head = ('%s: %d lines (%d code, %d comments), %s, %s, complexity mean %s, maximum %d, docstrings %d %%'):format(
+    value.path,
+    lines.total,
+    lines.code,
+    lines.comments,
+    result.count(whole.classes, 'class', 'classes'),
+    result.count(whole.functions, 'function'),
+    whole.complexity_mean,
+    whole.complexity_max,
+    whole.docstring_coverage * 100
+  )
+  local rows = { head }
+  for _, each in ipairs(value.imports) do
+    local names = each.names and (' (%s)'):format(table.concat(each.names, ', ')) or ''
+    table.insert(rows, ('%d: import %s%s'):format(each.line, each.module, names))
+  end
+  for _, each in ipairs(value.classes) do
+    local bases = table.concat(each.bases, ', ')
+    table.insert(
+      rows,
+      ('%d-%d: class %s(%s), %d methods'):format(each.line, each.end_line, each.name, bases, each.methods)
+    )
+  end
+  table.insert(
+    rows,
+    result.with_range(result.count(value.matching_functions, 'function'), args, value.matching_functions)
+  )
+  for _, each in ipairs(value.functions) do
+    local row = ('%d-%d: %s(%s): complexity %d, nesting %d'):format(
+      each.line,
+      each.end_line,
+      each.name,
+      table.concat(each.arguments, ', '),
+      each.complexity,
+      each.nesting
+    )
+    row = each.annotated and row or row .. ', no type hints'
+    table.insert(rows, each.docstring and row or row .. ', no docstring')
+  end
+  return table.concat(rows, '\n')
+end
+
 return {
   name = 'analyze_python',
-  title = 'Structure of a Python file',
-  description = 'Analyses the structure of a Python file, with its unsaved changes: imports, classes, functions with'
-    .. ' lines, arguments, cyclomatic complexity, nesting, type hints and docstrings, and figures of the whole. Give'
-    .. ' path or bufnr. The code is not run. With next_offset there are more functions.',
+  title = 'Measure a Python file',
+  description = 'Measures a Python file, unsaved changes included: lines of code, imports, classes, and of each function'
+    .. ' its arguments, cyclomatic complexity, nesting, type hints and docstring.',
+  search_hint = 'code metrics, cyclomatic complexity, docstring coverage, missing type hints',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     min_complexity = {
       type = 'integer',
-      description = 'Only functions that are as complex or more',
+      description = 'Minimum complexity of listed functions',
       default = 1,
       minimum = 1,
     },
-    offset = { type = 'integer', description = 'Functions to leave out', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Functions to skip', default = 0, minimum = 0 },
     limit = {
       type = 'integer',
-      description = 'Maximum number of functions, of classes and of imports',
+      description = 'Maximum number of functions, classes and imports',
       default = 100,
       minimum = 1,
       maximum = 1000,
@@ -85,4 +133,5 @@ return {
       end
     end)
   end,
+  render = render,
 }

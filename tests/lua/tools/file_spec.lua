@@ -38,6 +38,7 @@ describe('file_checksum', function()
       sum:add(('a'):rep(length))
       t.eq(vim.fn.sha256(('a'):rep(length)), sum:finish())
     end
+    t.eq(theirs('b.txt') .. '  b.txt (5 bytes)', (project.text('file_checksum', { path = 'b.txt' })))
     refused('file_checksum', 'not_found', 'no file', { path = 'none' })
   end)
 end)
@@ -335,8 +336,9 @@ describe('file_json', function()
       local value = call('file_json', { path = 'a.json', query = query })
       t.eq({ query, expected[1], expected[2] }, { query, value.type, value.value })
     end
-    local text = project.run('tool', 'file_json', { path = 'a.json', query = 'a' }).payload.text
-    t.matches('"b":%[1,2.5,{"c":null}%]', text)
+    t.matches('"b":%[1,2.5,{"c":null}%]', (project.text('file_json', { path = 'a.json', query = 'a' })))
+    t.eq('null', (project.text('file_json', { path = 'a.json', query = 'a.b[2].c' })))
+    t.eq('3.141592653589793', (project.text('file_json', { path = 'a.json', query = 'n' })))
     t.eq('object', call('file_json', { path = 'a.json' }).type)
   end)
 
@@ -378,6 +380,7 @@ describe('file_json', function()
     local value = call('file_json', { path = 'a.json', query = 'items' })
     t.eq({ 'object', 200, 5000, nil }, { value.type, #value.keys, value.total, value.value })
     t.matches('too large', value.narrowed)
+    t.matches('^object of 5000 items; .*max_bytes\nkey', (project.text('file_json', { path = 'a.json', query = 'items' })))
     t.eq({ 5000, nil }, { call('file_json', { path = 'a.json', query = 'list' }).total, value.value })
     t.eq({ 16384, 99999 }, {
       #call('file_json', { path = 'a.json', query = 'text' }).value,

@@ -30,6 +30,11 @@ describe('workflow_list', function()
       'npm lint|package.json|eslint .',
     }, lines)
     t.eq({ { path = '.agents/commands/link.md', why = 'outside the project' } }, found.withheld)
+    t.matches(
+      '^7 workflows; 2%-2 shown, offset=2 goes on\ncommand git:commit %(.claude/commands/git/commit.md%): Commit all\n'
+        .. 'withheld: .agents/commands/link.md: outside the project$',
+      (p.text('workflow_list', { limit = 1, offset = 1 }))
+    )
     local page = p.ok('workflow_list', { limit = 2, offset = 1 })
     t.eq({ 2, 7, 3 }, { #page.workflows, page.total, page.next_offset })
     vim.fn.delete(p.root, 'rf')

@@ -42,12 +42,50 @@ local function clients_of(sessions)
     }
 end
 
+--- Returns pairs as text: `a 1, b 2`.
+---@param fields table<string, any>
+---@return string
+local function pairs_text(fields)
+  local list = {}
+  for name, value in vim.spairs(fields) do
+    table.insert(list, ('%s %s'):format(name:gsub('_', ' '), tostring(value)))
+  end
+  return table.concat(list, ', ')
+end
+
+---@param value table
+---@return string
+local function render(value)
+  local rows = {
+    value.to_do and ('%s; to do: %s'):format(value.health, value.to_do) or value.health,
+    ('project %s, working directory %s'):format(value.project, value.cwd),
+    'bridge: ' .. pairs_text(value.bridge),
+    'you: ' .. pairs_text(value.you),
+    'versions: ' .. pairs_text(value.versions),
+    ('%d running calls; %s; prefix %s'):format(value.calls, pairs_text(value.offered), value.tool_prefix),
+    'tools: ' .. pairs_text(value.tools),
+  }
+  if value.sessions then
+    table.insert(rows, result.count(value.sessions.count, 'session'))
+    for _, client in ipairs(value.sessions.clients) do
+      table.insert(rows, '  ' .. pairs_text(client))
+    end
+  end
+  if value.failures then
+    table.insert(rows, ('%d definitions could not be loaded:'):format(value.failures_total))
+    for _, failure in ipairs(value.failures) do
+      table.insert(rows, ('  %s: %s'):format(failure.source, failure.error))
+    end
+  end
+  return table.concat(rows, '\n')
+end
+
 return {
   name = 'bridge_status',
   title = 'State of the bridge',
-  description = 'Returns the state of the connection: versions, project, address, sessions, running calls, number'
-    .. ' of tools by group, and definitions that could not be loaded. health is "ok" or the problem, to_do the'
-    .. ' solution.',
+  description = "Returns the state of the editor's MCP server: problem and solution, versions, project, address, sessions,"
+    .. ' running calls, tools by group, and definitions that could not be loaded.',
+  search_hint = 'health, MCP connection, connected clients, version of Neovim',
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx)
     local status, report = mcp_tools.status(), mcp_tools.report()
@@ -75,4 +113,5 @@ return {
       failures_total = #report.failures,
     }))
   end,
+  render = render,
 }

@@ -7,25 +7,9 @@ local utf8 = require('mcp-tools.util.utf8')
 return {
   name = 'file_checksum',
   title = 'Checksum of a file',
-  description = 'Returns the SHA-256 and the size of a file on disk. unsaved: the editor has changes that are not in'
-    .. ' the file. file_write needs the checksum of the file that it replaces.',
-  args = {
-    path = {
-      type = 'string',
-      description = 'File',
-      required = true,
-    },
-  },
-  output_schema = {
-    type = 'object',
-    properties = {
-      path = { type = 'string' },
-      sha256 = { type = 'string', description = '64 hexadecimal digits' },
-      bytes = { type = 'integer' },
-      unsaved = { type = 'boolean' },
-    },
-    required = { 'path', 'sha256', 'bytes' },
-  },
+  description = 'Returns the SHA-256 and the size of a file on disk, and whether the editor has unsaved changes.',
+  search_hint = 'hash, sha256sum, digest',
+  args = { path = { type = 'string', description = 'File', required = true } },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})
@@ -42,5 +26,9 @@ return {
       bytes = size,
       unsaved = found.bufnr and vim.bo[found.bufnr].modified or nil,
     }
+  end,
+  render = function(value)
+    local unsaved = value.unsaved and ', unsaved changes in the editor' or ''
+    return ('%s  %s (%d bytes%s)'):format(value.sha256, value.path, value.bytes, unsaved)
   end,
 }

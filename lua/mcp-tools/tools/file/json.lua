@@ -3,7 +3,9 @@
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
+local json = require('mcp-tools.util.json')
 local read = require('mcp-tools.privacy.read')
+local result = require('mcp-tools.editor.result')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
@@ -181,20 +183,21 @@ end
 return {
   name = 'file_json',
   title = 'Read a value of a JSON file',
-  description = 'Returns a value of a JSON file by its path, such as "scripts.test", "items[0].name" or ["a.b"], or the'
-    .. ' whole file; for a value that is too large, its keys or number of items. Includes unsaved changes.',
+  description = 'Returns a value of a JSON file, unsaved changes included. For a value that is too large: its keys or its'
+    .. ' number of items.',
+  search_hint = 'jq, JSONPath, package.json, configuration',
   args = {
     path = { type = 'string', description = 'File' },
-    bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0 },
+    bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     query = {
       type = 'string',
-      description = 'Path of the value; indices from 0',
+      description = 'Path of the value, such as `items[0].name` or `["a.b"]`',
       default = '',
       maxLength = 10000,
     },
     max_bytes = {
       type = 'integer',
-      description = 'Maximum size of the value',
+      description = 'Maximum size of the value, in bytes',
       default = 16384,
       minimum = 100,
       maximum = 1048576,
@@ -225,5 +228,16 @@ return {
       answer.deep = nil
     end
     return answer
+  end,
+  render = function(value)
+    if value.total then
+      local head = ('%s of %s; %s'):format(value.type, result.count(value.total, 'item'), value.narrowed)
+      return table.concat({ head, unpack(value.keys or {}) }, '\n')
+    elseif value.cut then
+      return ('%s\n(the first %d of %d bytes)'):format(value.value, #value.value, value.cut)
+    elseif value.type == 'string' then
+      return value.value
+    end
+    return (json.encode(value.value))
   end,
 }

@@ -112,12 +112,12 @@ end
 return {
   name = 'workflow_list',
   title = 'Commands of the project',
-  description = 'Lists what the project defines to be run: command files, skills and agents below .claude and .agents,'
-    .. ' Makefile targets and package.json scripts, with their descriptions. Runs nothing. The texts are by the'
-    .. ' authors of the project.',
+  description = 'Lists what the project defines to be run: commands, skills and agents below .claude and .agents, Makefile'
+    .. ' targets and package.json scripts.',
+  search_hint = 'make targets, npm scripts, slash commands, skills, how to build',
   args = {
     limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },
-    offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
+    offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
@@ -125,5 +125,16 @@ return {
     local page, answer = result.page(all, args)
     answer.workflows, answer.withheld = page, #withheld > 0 and withheld or nil
     return answer
+  end,
+  render = function(value, args)
+    local rows = { result.with_range(result.count(value.total, 'workflow'), args, value.total) }
+    for _, each in ipairs(value.workflows) do
+      local description = each.description and ': ' .. each.description or ''
+      table.insert(rows, ('%s %s (%s)%s'):format(each.kind, each.name, each.path, description))
+    end
+    for _, each in ipairs(value.withheld or {}) do
+      table.insert(rows, ('withheld: %s: %s'):format(each.path, each.why))
+    end
+    return table.concat(rows, '\n')
   end,
 }

@@ -245,7 +245,7 @@ describe('change_revert', function()
     refused('not_found', 'no such edit', { change = '9999' })
     refused('not_found', 'no such edit', { change = 'u1.99' })
     vim.cmd('silent undo 1 | silent undo 0')
-    refused('stale', 'already undone', { change = ('u%d.1'):format(bufnr) })
+    refused('stale', 'already been reverted', { change = ('u%d.1'):format(bufnr) })
   end)
 
   it('takes back all edits of a file since some minutes ago', function()

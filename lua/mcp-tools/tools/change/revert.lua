@@ -84,8 +84,6 @@ local function by_id(id, ctx)
   local step = bufnr and api.nvim_buf_is_loaded(bufnr) and undo.steps(bufnr)[seq]
   if not step then
     return nil, errors.new('not_found', 'change: there is no such edit; change_list lists the ids')
-  elseif not step.is_applied then
-    return nil, errors.new('stale', 'change: this edit is already undone')
   end
   return between(bufnr, step.parent, seq, ctx)
 end

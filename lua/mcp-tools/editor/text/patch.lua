@@ -3,11 +3,16 @@
 local errors = require('mcp-tools.errors')
 local strings = require('mcp-tools.util.strings')
 local substring = require('mcp-tools.util.substring')
+local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- Maximum number of hunks, and of places of one hunk that are compared.
 local MAX_HUNKS, MAX_PLACES = 500, 1000
+--- Maximum number of bytes of a hunk in an error.
+local MAX_QUOTED = 600
+--- Number of lines times hunks that takes a few milliseconds.
+local QUICK = 1000000
 
 ---@class mcp-tools.PatchHunk
 ---@field line integer? 1-based line of the old text where it begins
@@ -165,32 +170,42 @@ function M.new_text(file)
   return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
 end
 
----@param line string
----@return string
-local function right_trimmed(line)
-  return (line:match('^(.*%S)') or '')
+--- The lines of a file as one text, for the search of several hunks.
+---@class mcp-tools.PatchText
+---@field text string
+---@field starts integer[] first byte of each line
+---@field row_of table<integer, integer> first byte → 1-based line
+
+---@param lines string[]
+---@param loosely boolean ignore white space at the ends of lines
+---@return mcp-tools.PatchText
+local function joined(lines, loosely)
+  local starts, row_of, parts, at = {}, {}, {}, 2
+  for i, line in ipairs(lines) do
+    parts[i] = loosely and strings.trim_end(line) or line
+    starts[i], row_of[at], at = at, i, at + #parts[i] + 1
+  end
+  return { text = '\n' .. table.concat(parts, '\n') .. '\n', starts = starts, row_of = row_of }
 end
 
---- Finds lines in a text. Linear: the lines are compared as one text.
----@param lines string[]
----@param wanted string[] at least one
----@param loosely boolean ignore white space at the ends of lines
----@return integer[] rows 1-based
-local function find_lines(lines, wanted, loosely)
-  local starts, parts, at = {}, {}, 2
-  for i, line in ipairs(lines) do
-    parts[i] = loosely and right_trimmed(line) or line
-    starts[at], at = i, at + #parts[i] + 1
+--- Finds lines from a line on; the place nearest to `goal`.
+---@param whole mcp-tools.PatchText
+---@param wanted string[] at least one, without white space at their ends if `whole` has none
+---@param from integer 1-based line
+---@param goal integer 1-based line
+---@return integer? row
+local function nearest(whole, wanted, from, goal)
+  local find = substring.finder('\n' .. table.concat(wanted, '\n') .. '\n')
+  local found, best = whole.starts[from] and find(whole.text, whole.starts[from] - 1), nil
+  for _ = 1, MAX_PLACES do
+    local row = found and whole.row_of[found + 1]
+    if not row or best and row - goal >= math.abs(best - goal) then
+      break
+    end
+    best = (not best or math.abs(row - goal) < math.abs(best - goal)) and row or best
+    found = find(whole.text, found + 1)
   end
-  local text = '\n' .. table.concat(parts, '\n') .. '\n'
-  local needle = '\n' .. table.concat(loosely and vim.tbl_map(right_trimmed, wanted) or wanted, '\n') .. '\n'
-  local find, rows = substring.finder(needle), {}
-  local found = find(text, 1)
-  while found and #rows < MAX_PLACES do
-    rows[#rows + 1] = starts[found + 1]
-    found = find(text, found + 1)
-  end
-  return rows
+  return best
 end
 
 --- Returns the first line after the anchors of a hunk.
@@ -224,47 +239,52 @@ end
 
 --- Returns where a hunk begins.
 ---@param lines string[]
+---@param texts fun(loosely: boolean): mcp-tools.PatchText
 ---@param hunk mcp-tools.PatchHunk
 ---@param wanted string[] its old lines
 ---@param from integer 1-based line after the previous hunk
 ---@param shift integer how far the previous hunk was from its line
 ---@return integer? row
 ---@return string? problem
-local function locate(lines, hunk, wanted, from, shift)
+local function locate(lines, texts, hunk, wanted, from, shift)
   local missing
   from, missing = after_anchors(lines, hunk, from)
   if not from then
     return nil, ('the line %q was not found'):format(missing)
   elseif #wanted == 0 then
     local has_anchor = hunk.after and #hunk.after > 0
-    return hunk.line and math.min(hunk.line + shift, #lines + 1) or has_anchor and from or #lines + 1
+    return hunk.line and math.max(math.min(hunk.line + shift, #lines + 1), from) or has_anchor and from or #lines + 1
   end
-  for _, loosely in ipairs({ false, true }) do
-    local best
-    for _, row in ipairs(find_lines(lines, wanted, loosely)) do
-      local goal = hunk.line and hunk.line + shift or hunk.at_end and #lines - #wanted + 1 or from
-      if row >= from and (not best or math.abs(row - goal) < math.abs(best - goal)) then
-        best = row
-      end
-    end
-    if best then
-      return best
-    end
+  local goal = hunk.line and hunk.line + shift or hunk.at_end and #lines - #wanted + 1 or from
+  local found = nearest(texts(false), wanted, from, goal)
+    or nearest(texts(true), vim.tbl_map(strings.trim_end, wanted), from, goal)
+  if found then
+    return found
   end
-  return nil,
-    ('these lines were not found%s:\n%s'):format(
-      from > 1 and (' after line %d'):format(from - 1) or '',
-      table.concat(wanted, '\n')
-    )
+  local where = from > 1 and (' after line %d'):format(from - 1) or ''
+  return nil, ('these lines were not found%s:\n%s'):format(where, utf8.cut(table.concat(wanted, '\n'), MAX_QUOTED))
+end
+
+--- Returns whether locating the hunks takes only milliseconds, so that no pause is needed.
+---@param lines string[]
+---@param hunks mcp-tools.PatchHunk[]
+---@return boolean
+function M.is_quick(lines, hunks)
+  return #lines * (#hunks + 1) <= QUICK
 end
 
 --- Returns the edits of the hunks of one file. Context lines keep the text of the file.
 ---@param lines string[]
 ---@param hunks mcp-tools.PatchHunk[]
+---@param pause? fun()
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
-function M.edits(lines, hunks)
-  local edits, from, shift = {}, 1, 0
+function M.edits(lines, hunks, pause)
+  local edits, from, shift, known = {}, 1, 0, {}
+  local function texts(loosely)
+    known[loosely] = known[loosely] or joined(lines, loosely)
+    return known[loosely]
+  end
   for i, hunk in ipairs(hunks) do
     local wanted = {}
     for _, row in ipairs(hunk.rows) do
@@ -272,7 +292,7 @@ function M.edits(lines, hunks)
         table.insert(wanted, row:sub(2))
       end
     end
-    local at, problem = locate(lines, hunk, wanted, from, shift)
+    local at, problem = locate(lines, texts, hunk, wanted, from, shift)
     if not at then
       return nil, errors.new('not_found', ('patch: hunk %d: %s'):format(i, problem))
     end
@@ -292,6 +312,9 @@ function M.edits(lines, hunks)
       text = #new > 0 and table.concat(new, '\n') .. '\n' or '',
     })
     from, shift = at + #wanted, hunk.line and at - hunk.line or shift
+    if pause then
+      pause()
+    end
   end
   return edits
 end

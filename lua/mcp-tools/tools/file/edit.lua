@@ -141,7 +141,7 @@ end
 ---@return mcp-tools.Error? err
 local function edits_of(lines, group, opts)
   if group.hunks then
-    return patches.edits(lines, group.hunks)
+    return patches.edits(lines, group.hunks, opts.pause)
   end
   return search_edits.edits(lines, group.edits, opts)
 end
@@ -212,10 +212,9 @@ end
 --- Creates the new files.
 ---@param ctx mcp-tools.Ctx
 ---@param groups mcp-tools.EditGroup[]
----@return { path: string, shown: string, lines: string[] }[] made
+---@param made { path: string, shown: string, lines: string[] }[] receives those that were created
 ---@return mcp-tools.Error? err
-local function create_all(ctx, groups)
-  local made = {}
+local function create_all(ctx, groups, made)
   for _, group in ipairs(groups) do
     local text = group.edits[1].new_text
     local found, err = target.await(ctx, { path = group.path }, {})
@@ -224,11 +223,10 @@ local function create_all(ctx, groups)
       _, err = create.file(ctx, found.path, text)
     end
     if err then
-      return made, err
+      return err
     end
     table.insert(made, { path = found.path, shown = found.shown, lines = file_text.lines_of(text) })
   end
-  return made
 end
 
 ---@param args table
@@ -247,7 +245,8 @@ local function preview_all(args, again)
       text, err = preview.of_new(group.path, group.edits[1].new_text)
     else
       text, err = preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
-        if not group.hunks and not search_edits.is_quick(lines, group.edits) then
+        local is_quick = group.hunks and patches.is_quick(lines, group.hunks)
+        if not is_quick and (group.hunks or not search_edits.is_quick(lines, group.edits)) then
           return nil, nil, 'the text is too large'
         end
         return edits_of(lines, group, { brief = #lines > MAX_LINES })
@@ -262,6 +261,22 @@ local function preview_all(args, again)
   end
   return table.concat(parts)
 end
+
+--- Hunks of a patch, as `patches.parse` returns them.
+local HUNKS = {
+  type = 'array',
+  description = 'Hunks of a patch',
+  hidden = true,
+  items = {
+    type = 'object',
+    properties = {
+      line = { type = 'integer', description = 'First line', minimum = 0 },
+      after = { type = 'array', items = { type = 'string' }, description = 'Lines before it' },
+      at_end = { type = 'boolean', description = 'It is at the end of the file' },
+      rows = { type = 'array', items = { type = 'string' }, description = 'Rows', required = true },
+    },
+  },
+}
 
 local function hidden(schema)
   return vim.tbl_extend('force', schema, { hidden = true })
@@ -283,7 +298,7 @@ return {
       items = {
         type = 'object',
         properties = vim.tbl_extend('error', EDIT, {
-          hunks = { type = 'array', description = 'Hunks of a patch', hidden = true },
+          hunks = HUNKS,
         }),
       },
     },
@@ -317,8 +332,19 @@ return {
         return nil, refusal
       end
     end
-    local made, files, more
-    made, err = create_all(ctx, new)
+    local files, more
+    local made = {}
+    local function remove_made()
+      for _, one in ipairs(made) do
+        buffer_change.delete_created(one.path, one.lines, function() end)
+      end
+    end
+    ctx:on_cancel(function()
+      if not files then
+        remove_made()
+      end
+    end)
+    err = create_all(ctx, new, made)
     for _ = 1, err and 0 or TRIES do
       local overtaken
       files, err, more, overtaken = attempt(ctx, existing, args.save)
@@ -327,11 +353,7 @@ return {
       end
     end
     if not files then
-      for _, one in ipairs(made) do
-        ctx:await(function(done)
-          buffer_change.delete_created(one.path, one.lines, done)
-        end)
-      end
+      remove_made()
       return nil, err
     end
     return answer.of(ctx, args, files, { more = more, created = made })

@@ -380,7 +380,10 @@ describe('file_json', function()
     local value = call('file_json', { path = 'a.json', query = 'items' })
     t.eq({ 'object', 200, 5000, nil }, { value.type, #value.keys, value.total, value.value })
     t.matches('too large', value.narrowed)
-    t.matches('^object of 5000 items; .*max_bytes\nkey', (project.text('file_json', { path = 'a.json', query = 'items' })))
+    t.matches(
+      '^object of 5000 items; .*max_bytes\nkey',
+      (project.text('file_json', { path = 'a.json', query = 'items' }))
+    )
     t.eq({ 5000, nil }, { call('file_json', { path = 'a.json', query = 'list' }).total, value.value })
     t.eq({ 16384, 99999 }, {
       #call('file_json', { path = 'a.json', query = 'text' }).value,

@@ -8,7 +8,7 @@ return {
   name = 'plugin_call',
   title = 'Call a plugin',
   description = 'Calls a public function of a plugin. Returns its result and what it printed.',
-  search_hint = 'run a plugin, require',
+  search_hint = 'run a plugin',
   args = {
     module = vim.tbl_extend('error', functions.MODULE, { required = true }),
     ['function'] = { type = 'string', description = 'Name', required = true, minLength = 1, maxLength = 200 },

@@ -98,8 +98,8 @@ end
 return {
   name = 'analyze_python',
   title = 'Measure a Python file',
-  description = 'Measures a Python file, unsaved changes included: lines of code, imports, classes, and of each function'
-    .. ' its arguments, cyclomatic complexity, nesting, type hints and docstring.',
+  description = 'Measures a Python file, unsaved changes included: lines of code, imports, classes, and of each'
+    .. ' function its arguments, cyclomatic complexity, nesting, type hints and docstring.',
   search_hint = 'code metrics, cyclomatic complexity, docstring coverage, missing type hints',
   args = {
     path = { type = 'string', description = 'File' },

@@ -6,8 +6,8 @@ local result = require('mcp-tools.editor.result')
 return {
   name = 'bridge_refresh',
   title = 'Refresh the tools',
-  description = 'Loads new and changed tools of plugins, Python tools and mounted MCP servers. Returns the tools by file,'
-    .. ' and what could not be loaded and why.',
+  description = 'Loads new and changed tools of plugins, Python tools and mounted MCP servers. Returns the tools by'
+    .. ' file, and what could not be loaded and why.',
   search_hint = 'reload tools, new tool not found, MCP servers',
   args = {
     source = {

@@ -83,8 +83,8 @@ end
 return {
   name = 'bridge_status',
   title = 'State of the bridge',
-  description = "Returns the state of the editor's MCP server: problem and solution, versions, project, address, sessions,"
-    .. ' running calls, tools by group, and definitions that could not be loaded.',
+  description = "Returns the state of the editor's MCP server: problem and solution, versions, project, address,"
+    .. ' sessions, running calls, tools by group, and definitions that could not be loaded.',
   search_hint = 'health, MCP connection, connected clients, version of Neovim',
   annotations = { read_only = true, idempotent = true, open_world = false },
   execute = function(ctx)

@@ -183,8 +183,8 @@ end
 return {
   name = 'file_json',
   title = 'Read a value of a JSON file',
-  description = 'Returns a value of a JSON file, unsaved changes included. For a value that is too large: its keys or its'
-    .. ' number of items.',
+  description = 'Returns a value of a JSON file, unsaved changes included. For a value that is too large: its keys or'
+    .. ' its number of items.',
   search_hint = 'jq, JSONPath, package.json, configuration',
   args = {
     path = { type = 'string', description = 'File' },

@@ -112,8 +112,8 @@ end
 return {
   name = 'workflow_list',
   title = 'Commands of the project',
-  description = 'Lists what the project defines to be run: commands, skills and agents below .claude and .agents, Makefile'
-    .. ' targets and package.json scripts.',
+  description = 'Lists what the project defines to be run: commands, skills and agents below .claude and .agents,'
+    .. ' Makefile targets and package.json scripts.',
   search_hint = 'make targets, npm scripts, slash commands, skills, how to build',
   args = {
     limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },

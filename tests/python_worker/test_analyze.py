@@ -120,7 +120,7 @@ async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nv
         first = (await tools.call("analyze_python", path="a.py")).value
         assert first.splitlines() == [
             "a.py: 1 lines (1 code, 0 comments), 0 classes, 1 function, "
-            "complexity mean 1, maximum 1, docstrings 0 %",
+            "complexity mean 1, maximum 1, docstrings 0%",
             "1 function",
             "1-1: on_disk(): complexity 1, nesting 0, no type hints, no docstring",
         ]

@@ -53,7 +53,7 @@ end
 ---@return string
 local function render(value, args)
   local lines, whole = value.lines, value.summary
-  local head = ('%s: %d lines (%d code, %d comments), %s, %s, complexity mean %s, maximum %d, docstrings %d %%'):format(
+  local head = ('%s: %d lines (%d code, %d comments), %s, %s, complexity mean %s, maximum %d, docstrings %d%%'):format(
     value.path,
     lines.total,
     lines.code,

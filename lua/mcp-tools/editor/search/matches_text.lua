@@ -1,4 +1,4 @@
---- Results of searches as text: lines and columns of matches, counts.
+--- Results of searches as text: lines around matches, counts.
 
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
@@ -34,20 +34,6 @@ function M.rows(text)
     local stop = (text:find('\n', from, true) or #text + 1) - 1
     kept_row, kept = row, text:sub(from, text:byte(stop) == 13 and stop - 1 or stop)
     return kept
-  end
-end
-
---- Returns a function that converts bytes to columns, and continues from the previous one on the same line.
----@return fun(line: string, col: integer): integer column from 1, of a byte from 0
-function M.columns()
-  local last_line, last_col, characters
-  return function(line, col)
-    if line ~= last_line or col < last_col then
-      last_line, last_col, characters = line, 0, 0
-    end
-    characters = characters + position.characters(line:sub(last_col + 1, col))
-    last_col = col
-    return characters + 1
   end
 end
 

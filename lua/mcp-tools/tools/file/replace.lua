@@ -24,69 +24,9 @@ local MAX_IN_LINE = 20
 --- Number of diffs kept for approval.
 local MAX_DIFFS = 20
 
----@class mcp-tools.Occurrence
----@field row integer from 0
----@field col integer bytes
----@field line string
----@field match mcp-tools.search.Match
+---@class mcp-tools.MatchToReplace: mcp-tools.search.Match
+---@field line string on which the match begins
 ---@field new string
-
----@class mcp-tools.ReplaceFile
----@field file mcp-tools.search.File
----@field occurrences mcp-tools.Occurrence[]
-
----@class mcp-tools.ReplacePlan
----@field files mcp-tools.ReplaceFile[]
----@field total integer
----@field skipped integer
-
----@class mcp-tools.ReplaceArgs: mcp-tools.search.Query
----@field replacement string
----@field path string?
----@field globs string[]?
-
---- Returns the line of each match, and its groups if the replacement refers to some.
----@param ctx mcp-tools.Ctx
----@param found mcp-tools.search.Found
----@param replacement string
----@return { line: string, groups: table<string, string>? }[][]? places by file
----@return mcp-tools.Error? err
-local function places_of(ctx, found, replacement)
-  local places, lines, pause = {}, {}, time_slice.of(ctx)
-  local has_groups = found.engine ~= nil and replacement:find('%$[%d$]') ~= nil
-  for i, file in ipairs(found.files) do
-    local row_of, last, list = matches_text.rows(file.text), nil, {}
-    for k, match in ipairs(file.matches) do
-      local line = row_of(match.row) or ''
-      if match.row ~= last then
-        last = match.row
-        table.insert(lines, line .. '\n')
-      end
-      list[k] = { line = line, groups = has_groups and { ['0'] = line:sub(match.col + 1, match.end_col), ['$'] = '$' } }
-      pause()
-    end
-    places[i] = list
-  end
-  if not (has_groups and replacement:gsub('%$%$', ''):find('%$[1-9]')) then
-    return places
-  end
-  local all, err = found.engine:groups(ctx, table.concat(lines))
-  if not all then
-    return nil, err
-  end
-  local at = 0
-  for _, list in ipairs(places) do
-    for _, place in ipairs(list) do
-      at = at + 1
-      if not all[at] or all[at]['0'] ~= place.groups['0'] then
-        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be determined')
-      end
-      place.groups = vim.tbl_extend('force', place.groups, all[at])
-    end
-    pause()
-  end
-  return places
-end
 
 --- Returns the replacement of a match: `$0` and `$1` are the match and a group of a regular expression, `$$` is a
 --- dollar.
@@ -105,12 +45,33 @@ local function replaced(replacement, groups, room)
   return size <= room and (replacement:gsub('%$([%d$])', groups)) or nil
 end
 
---- Finds all matches and their replacements.
+--- Adds its line to each match.
+---@param found mcp-tools.search.Found
+---@param pause fun()
+---@return string lines that have matches
+local function add_lines(found, pause)
+  local lines = {}
+  for _, file in ipairs(found.files) do
+    local row_of, last = matches_text.rows(file.text), nil
+    for _, match in ipairs(file.matches) do
+      ---@cast match mcp-tools.MatchToReplace
+      match.line = row_of(match.row) or ''
+      if match.row ~= last then
+        last = match.row
+        table.insert(lines, match.line .. '\n')
+      end
+      pause()
+    end
+  end
+  return table.concat(lines)
+end
+
+--- Finds all matches, each a `Replacement`.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param args mcp-tools.ReplaceArgs
----@return mcp-tools.ReplacePlan?
+---@param args table
+---@return mcp-tools.search.Found?
 ---@return mcp-tools.Error? err
-local function plan_of(ctx, args)
+local function find(ctx, args)
   local found, err = search.find(ctx, args, args)
   if not found then
     return nil, err
@@ -118,69 +79,64 @@ local function plan_of(ctx, args)
     local text = '%d matches in %d files; the maximum is %d in %d: narrow it with path or globs'
     return nil, errors.new('too_large', text:format(found.total, #found.files, MAX_PLACES, MAX_FILES))
   end
-  local places
-  places, err = places_of(ctx, found, args.replacement)
-  if not places then
-    return nil, err
+  local pause, room, at = time_slice.of(ctx), MAX_NEW, 0
+  local lines, groups = add_lines(found, pause), nil
+  local has_groups = found.engine ~= nil and args.replacement:find('%$[%d$]') ~= nil
+  if has_groups and args.replacement:gsub('%$%$', ''):find('%$[1-9]') then
+    groups, err = found.engine:groups(ctx, lines)
+    if not groups then
+      return nil, err
+    end
   end
-  local plan, pause = { files = {}, total = found.total, skipped = found.skipped }, time_slice.of(ctx)
-  local room = MAX_NEW
-  for i, file in ipairs(found.files) do
-    local list = {}
-    for k, match in ipairs(file.matches) do
-      local place = places[i][k]
-      local new = replaced(args.replacement, place.groups, room)
-      if not new then
+  for _, file in ipairs(found.files) do
+    for _, match in ipairs(file.matches) do
+      ---@cast match mcp-tools.MatchToReplace
+      at = at + 1
+      local whole = match.line:sub(match.col + 1, match.end_col)
+      if groups and (groups[at] or {})['0'] ~= whole then
+        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be determined')
+      end
+      local all = has_groups and vim.tbl_extend('force', groups and groups[at] or {}, { ['0'] = whole, ['$'] = '$' })
+      match.new = replaced(args.replacement, all or nil, room)
+      if not match.new then
         local text = 'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
         return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
       end
-      room = room - #new
-      list[k] = {
-        row = match.row,
-        col = match.col,
-        line = place.line,
-        match = match,
-        new = new,
-      }
+      room = room - #match.new
       pause()
     end
-    table.insert(plan.files, { file = file, occurrences = list })
-    pause()
   end
-  return plan
+  return found
 end
 
 --- Returns the edits of a file. Many in one line become one edit, since each would copy the line.
----@param each mcp-tools.ReplaceFile
+---@param file mcp-tools.search.File
 ---@return mcp-tools.Edit[]
-local function edits_of(each)
-  local edits, in_row = {}, {}
-  for _, occurrence in ipairs(each.occurrences) do
-    in_row[occurrence.row] = (in_row[occurrence.row] or 0) + 1
+local function edits_of(file)
+  local edits, in_row, joined = {}, {}, nil
+  for _, match in ipairs(file.matches) do
+    in_row[match.row] = (in_row[match.row] or 0) + 1
   end
-  local joined, all = nil, {} ---@type { edit: mcp-tools.Edit, parts: string[] }?, table[]
-  for _, occurrence in ipairs(each.occurrences) do
-    local match = occurrence.match
+  for _, match in ipairs(file.matches) do
+    ---@cast match mcp-tools.MatchToReplace
     local is_one = match.end_row == match.row and in_row[match.row] > MAX_IN_LINE
-    if is_one and joined and joined.edit.start_line == match.row then
-      table.insert(joined.parts, occurrence.line:sub(joined.edit.end_col + 1, match.col))
-      table.insert(joined.parts, occurrence.new)
-      joined.edit.end_col = match.end_col
+    if is_one and joined and joined.start_line == match.row then
+      vim.list_extend(joined.text, { match.line:sub(joined.end_col + 1, match.col), match.new })
+      joined.end_col = match.end_col
     else
-      local new_edit = {
+      joined = {
         start_line = match.row,
         start_col = match.col,
         end_line = match.end_row,
         end_col = match.end_col,
-        text = occurrence.new,
+        text = { match.new },
       }
-      table.insert(edits, new_edit)
-      joined = is_one and { edit = new_edit, parts = { occurrence.new } } or nil
-      table.insert(all, joined)
+      table.insert(edits, joined)
+      joined = is_one and joined or nil
     end
   end
-  for _, each_joined in ipairs(all) do
-    each_joined.edit.text = table.concat(each_joined.parts)
+  for _, each in ipairs(edits) do
+    each.text = table.concat(each.text)
   end
   return edits
 end
@@ -191,19 +147,18 @@ local function lines_of(file)
   return vim.split((file.text:gsub('\n$', '')), '\n', { plain = true })
 end
 
---- Applies a plan atomically. It is for the texts that were searched.
+--- Replaces all matches atomically, in the texts that were searched.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param plan mcp-tools.ReplacePlan
----@return mcp-tools.FilesEdited? in the order of the plan
+---@param found mcp-tools.search.Found
+---@return mcp-tools.FilesEdited? in the order of the files
 ---@return mcp-tools.Error? err
-local function apply(ctx, plan)
+local function apply(ctx, found)
   local items, pause = {}, time_slice.of(ctx)
-  for i, each in ipairs(plan.files) do
-    local file = each.file
+  for i, file in ipairs(found.files) do
     items[i] = {
       path = file.path,
       bufnr = file.bufnr,
-      edits = edits_of(each),
+      edits = edits_of(file),
       changedtick = file.changedtick,
       lines = not file.changedtick and lines_of(file) or nil,
     }
@@ -214,18 +169,18 @@ local function apply(ctx, plan)
   end)
 end
 
---- Returns the plan of a replacement after checking its count.
+--- Finds all matches and checks their count.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
----@return mcp-tools.ReplacePlan?
+---@return mcp-tools.search.Found?
 ---@return mcp-tools.Error? err
-local function counted(ctx, args)
-  local plan, err = plan_of(ctx, args)
-  if plan and plan.total ~= args.expected_count then
+local function find_expected(ctx, args)
+  local found, err = find(ctx, args)
+  if found and found.total ~= args.expected_count then
     local text = 'expected_count is %d, but there are %d matches; nothing was replaced'
-    return nil, errors.new('stale', text:format(args.expected_count, plan.total))
+    return nil, errors.new('stale', text:format(args.expected_count, found.total))
   end
-  return plan, err
+  return found, err
 end
 
 -- Preview -------------------------------------------------------------------------------------------------------------
@@ -262,14 +217,13 @@ local function known_diff(key)
 end
 
 ---@param ctx mcp-tools.Ctx
----@param plan mcp-tools.ReplacePlan
+---@param found mcp-tools.search.Found
 ---@return string
-local function diff_of(ctx, plan)
+local function diff_of(ctx, found)
   local parts, pause = {}, time_slice.of(ctx)
-  for _, each in ipairs(plan.files) do
-    local lines = lines_of(each.file)
-    local names = { old = 'a/' .. each.file.shown, new = 'b/' .. each.file.shown, context = 1 }
-    table.insert(parts, (text_edits.unified(lines, edits_of(each), names)))
+  for i, file in ipairs(found.files) do
+    local names = { old = 'a/' .. file.shown, new = 'b/' .. file.shown, context = 1 }
+    parts[i] = text_edits.unified(lines_of(file), edits_of(file), names)
     pause()
   end
   return table.concat(parts)
@@ -288,12 +242,12 @@ local function preview(args, again)
   end
   if again and args.expected_count then
     background.prepare(function(ctx)
-      local plan, failed = counted(ctx, args)
+      local found, failed = find_expected(ctx, args)
       local states = {}
-      for _, each in ipairs(plan and plan.files or {}) do
-        states[each.file.path] = state_of(each.file.path, each.file.changedtick)
+      for _, file in ipairs(found and found.files or {}) do
+        states[file.path] = state_of(file.path, file.changedtick)
       end
-      computed:set(key, plan and { diff = diff_of(ctx, plan), states = states } or nil)
+      computed:set(key, found and { diff = diff_of(ctx, found), states = states } or nil)
       return failed
     end, again)
   end
@@ -305,35 +259,32 @@ end
 -- Result --------------------------------------------------------------------------------------------------------------
 
 --- Maximum number of listed matches.
-local MAX_LISTED = 100
+local MAX_LISTED = 40
 --- Maximum number of files in the result of a replacement.
 local MAX_NAMED = 20
 --- Written files are listed only if there are at most this many.
 local MAX_FEW = 5
 
 --- Returns the first matches by file.
----@param plan mcp-tools.ReplacePlan
+---@param ctx mcp-tools.Ctx
+---@param found mcp-tools.search.Found
 ---@param regex boolean
----@param pause fun() called between pieces of work
 ---@return table
-local function listed(plan, regex, pause)
-  local files, left, column_of = {}, MAX_LISTED, matches_text.columns()
-  for i, each in ipairs(plan.files) do
+local function listed(ctx, found, regex)
+  local files, left, pause = {}, MAX_LISTED, time_slice.of(ctx)
+  redact.refresh(pause)
+  for i, file in ipairs(found.files) do
     local rows = {}
-    for k = 1, math.min(#each.occurrences, left) do
-      local one = each.occurrences[k]
-      rows[k] = {
-        line = one.row + 1,
-        column = column_of(one.line, one.col),
-        text = matches_text.shown(one.line, one.col),
-        new = regex and matches_text.shown(one.new) or nil,
-      }
+    for k = 1, math.min(#file.matches, left) do
+      local match = file.matches[k] --[[@as mcp-tools.MatchToReplace]]
+      local new = regex and matches_text.shown(match.new) or nil
+      rows[k] = { line = match.row + 1, text = matches_text.shown(match.line, match.col), new = new }
       pause()
     end
     left = left - #rows
-    files[i] = { path = each.file.shown, total = #each.occurrences, rows = rows }
+    files[i] = { path = file.shown, total = #file.matches, rows = rows }
   end
-  return { total = plan.total, files = files, skipped = plan.skipped > 0 and plan.skipped or nil }
+  return { total = found.total, files = files, skipped = found.skipped > 0 and found.skipped or nil }
 end
 
 --- Returns matches that were not replaced as text.
@@ -368,21 +319,16 @@ local function list_text(value)
   end, 'lines')
 end
 
---- Returns the result of a replacement.
----@param plan mcp-tools.ReplacePlan
+---@param found mcp-tools.search.Found
 ---@param edited mcp-tools.FilesEdited
 ---@return table
-local function done_of(plan, edited)
+local function done_of(found, edited)
   local files = {}
-  for i, each in ipairs(plan.files) do
-    files[i] = {
-      path = each.file.shown,
-      total = #each.occurrences,
-      written = edited[i].written,
-      changed = #edited[i].hunks > 0,
-    }
+  for i, file in ipairs(found.files) do
+    local changed = #edited[i].hunks > 0
+    files[i] = { path = file.shown, total = #file.matches, written = edited[i].written, changed = changed }
   end
-  return { replaced = plan.total, files = files, rejected = edited.rejected, edited_by_user = edited.edited }
+  return { replaced = found.total, files = files, rejected = edited.rejected, edited_by_user = edited.edited }
 end
 
 --- Returns the result of a replacement as text.
@@ -448,24 +394,15 @@ return {
   preview = preview,
   reviewed = true,
   run = function(ctx, args)
-    if not args.expected_count then
-      local plan, err = plan_of(ctx, args)
-      if not plan then
-        return nil, err
-      end
-      local pause = time_slice.of(ctx)
-      redact.refresh(pause)
-      return listed(plan, args.regex, pause)
-    end
-    local plan, err = counted(ctx, args)
-    local files
-    if plan then
-      files, err = apply(ctx, plan)
-    end
-    if not plan or not files then
+    local found, err = (args.expected_count and find_expected or find)(ctx, args)
+    if not found then
       return nil, err
+    elseif not args.expected_count then
+      return listed(ctx, found, args.regex)
     end
-    return done_of(plan, files)
+    local edited
+    edited, err = apply(ctx, found)
+    return edited and done_of(found, edited), err
   end,
   render = function(value)
     return value.replaced and done_text(value) or list_text(value)

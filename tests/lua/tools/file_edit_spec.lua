@@ -227,6 +227,11 @@ describe('file_edit', function()
     refused('validation_error', 'fewer rows', { patch = '--- a/b.lua\n+++ b/b.lua\n@@ -1,3 +1,3 @@\n x\n' })
     refused('not_found', 'patch: hunk 1: .*\nnothing', { patch = '*** Update File: b.lua\n-nothing\n+x\n' })
     refused('validation_error', 'edits or patch', {})
+    refused(
+      'validation_error',
+      'cannot be combined',
+      { patch = '--- a', edits = { { path = 'b.lua', new_text = '' } } }
+    )
     project.write('.env', 'x\n')
     refused('access_denied', 'sensitive', { patch = '--- .env\n+++ .env\n@@ -1 +1 @@\n-x\n+y\n' })
   end)

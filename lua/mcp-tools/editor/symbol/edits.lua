@@ -282,6 +282,24 @@ local function body_of(lines, node)
   return body and trimmed(lines, range_of(lines, body)) or nil
 end
 
+--- Returns the body of a Python definition without a tree: the lines below the one whose colon ends the signature.
+---@param lines string[]
+---@param at mcp-tools.TextRange
+---@param name_row integer
+---@return mcp-tools.TextRange?
+local function python_body(lines, at, name_row)
+  local depth = 0
+  for row = name_row, at.end_row - 1 do
+    local text = strings.trim_end(lines[row + 1]:match('^[^#]*'))
+    for bracket in text:gmatch('[%(%)%[%]{}]') do
+      depth = depth + (bracket:find('[%(%[{]') and 1 or -1)
+    end
+    if depth == 0 and text:sub(-1) == ':' then
+      return trimmed(lines, vim.tbl_extend('force', at, { row = row + 1, col = 0 }))
+    end
+  end
+end
+
 --- Returns the extent of a definition.
 ---@param lines string[]
 ---@param at mcp-tools.TextRange the range from the server or the syntax tree
@@ -302,6 +320,7 @@ function M.extent(lines, at, opts)
   else
     local top, doubt = above(lines, at, opts.filetype, opts.ends)
     place = { levels = { at }, statement = 1, whole = at, top = top, doubt = doubt }
+    place.body = opts.filetype == 'python' and python_body(lines, at, opts.name_row) or nil
   end
   place.top = below_header(lines, place.top, place.whole.row)
   place.name_row = opts.name_row
@@ -428,7 +447,7 @@ end
 function M.replace_body(lines, place, text)
   local at = place.body
   if not at then
-    return nil, 'no body is known of it; give `definition`'
+    return nil, 'its body is not known, give `definition`'
   end
   local row, col, end_row, end_col = at.row, at.col, at.end_row, at.end_col
   local outer = indent_of(lines[place.whole.row + 1])

@@ -3,12 +3,17 @@
 local errors = require('mcp-tools.errors')
 local strings = require('mcp-tools.util.strings')
 local substring = require('mcp-tools.util.substring')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
 --- Maximum number of hunks, and of places of one hunk that are compared.
 local MAX_HUNKS, MAX_PLACES = 500, 1000
+--- Number of lines between two pauses.
+local AT_ONCE = 5000
+--- Maximum number of lines that are named before a hunk.
+local MAX_ANCHORS = 10
 --- Maximum number of bytes of a hunk in an error.
 local MAX_QUOTED = 600
 --- Number of lines times hunks that takes a few milliseconds.
@@ -112,7 +117,10 @@ local function parse_codex(lines)
       local anchor = vim.trim(row:sub(3))
       if not hunk or #hunk.rows > 0 then
         hunk = add_hunk(files, { after = {} })
+      elseif #(hunk.after or {}) == MAX_ANCHORS then
+        return nil, fault(number, ('more than %d lines with @@ before a hunk'):format(MAX_ANCHORS))
       end
+      hunk.after = hunk.after or {}
       table.insert(hunk.after, anchor ~= '' and anchor or nil)
     elseif #files > 0 and not row:find('^%*%*%*') then -- the first hunk needs no `@@`
       row = row == '' and ' ' or row
@@ -175,17 +183,27 @@ end
 ---@field text string
 ---@field starts integer[] first byte of each line
 ---@field row_of table<integer, integer> first byte → 1-based line
+---@field rows_of table<string, integer[]> text without surrounding white space → its lines
 
 ---@param lines string[]
 ---@param loosely boolean ignore white space at the ends of lines
+---@param pause? fun()
 ---@return mcp-tools.PatchText
-local function joined(lines, loosely)
-  local starts, row_of, parts, at = {}, {}, {}, 2
+local function joined(lines, loosely, pause)
+  local starts, row_of, rows_of, parts, at = {}, {}, {}, {}, 2
   for i, line in ipairs(lines) do
     parts[i] = loosely and strings.trim_end(line) or line
     starts[i], row_of[at], at = at, i, at + #parts[i] + 1
+    if not loosely then
+      local text = trim(line)
+      rows_of[text] = rows_of[text] or {}
+      table.insert(rows_of[text], i)
+    end
+    if pause and i % AT_ONCE == 0 then
+      pause()
+    end
   end
-  return { text = '\n' .. table.concat(parts, '\n') .. '\n', starts = starts, row_of = row_of }
+  return { text = '\n' .. table.concat(parts, '\n') .. '\n', starts = starts, row_of = row_of, rows_of = rows_of }
 end
 
 --- Finds lines from a line on; the place nearest to `goal`.
@@ -208,31 +226,42 @@ local function nearest(whole, wanted, from, goal)
   return best
 end
 
---- Returns the first line after the anchors of a hunk.
----@param lines string[]
+--- Returns the index of the first item that is at least a value.
+---@param list integer[] ascending
+---@param value integer
+---@return integer
+local function at_least(list, value)
+  local low, high = 1, #list + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if list[middle] < value then
+      low = middle + 1
+    else
+      high = middle
+    end
+  end
+  return low
+end
+
+--- Returns the first line after the anchors of a hunk: each is the next line with this text, else the next that has it.
+---@param whole mcp-tools.PatchText
 ---@param hunk mcp-tools.PatchHunk
 ---@param from integer 1-based
 ---@return integer? row
 ---@return string? missing anchor
-local function after_anchors(lines, hunk, from)
+local function after_anchors(whole, hunk, from)
   for _, anchor in ipairs(hunk.after or {}) do
-    local wanted, found = vim.trim(anchor), nil
-    for row = from, #lines do
-      if vim.trim(lines[row]) == wanted then
-        found = row
-        break
-      end
+    local wanted = trim(anchor)
+    local exact = whole.rows_of[wanted] or {}
+    local row = exact[at_least(exact, from)]
+    if not row and whole.starts[from] and wanted ~= '' then
+      local byte = substring.finder(wanted)(whole.text, whole.starts[from])
+      row = byte and at_least(whole.starts, byte + 1) - 1 or nil
     end
-    for row = found and #lines + 1 or from, #lines do
-      if lines[row]:find(wanted, 1, true) then
-        found = row
-        break
-      end
-    end
-    if not found then
+    if not row then
       return nil, anchor
     end
-    from = found + 1
+    from = row + 1
   end
   return from
 end
@@ -248,7 +277,7 @@ end
 ---@return string? problem
 local function locate(lines, texts, hunk, wanted, from, shift)
   local missing
-  from, missing = after_anchors(lines, hunk, from)
+  from, missing = after_anchors(texts(false), hunk, from)
   if not from then
     return nil, ('the line %q was not found'):format(missing)
   elseif #wanted == 0 then
@@ -282,7 +311,7 @@ end
 function M.edits(lines, hunks, pause)
   local edits, from, shift, known = {}, 1, 0, {}
   local function texts(loosely)
-    known[loosely] = known[loosely] or joined(lines, loosely)
+    known[loosely] = known[loosely] or joined(lines, loosely, pause)
     return known[loosely]
   end
   for i, hunk in ipairs(hunks) do

@@ -59,7 +59,9 @@ local EDIT = {
 ---@return table? args
 ---@return mcp-tools.Error? err
 local function prepare(args)
-  if type(args.patch) == 'string' and args.edits == nil then
+  if args.patch ~= nil and args.edits ~= nil then
+    return nil, errors.new('validation_error', 'patch: cannot be combined with edits')
+  elseif type(args.patch) == 'string' then
     local files, err = patches.parse(args.patch)
     if not files then
       return nil, err
@@ -271,7 +273,7 @@ local HUNKS = {
     type = 'object',
     properties = {
       line = { type = 'integer', description = 'First line', minimum = 0 },
-      after = { type = 'array', items = { type = 'string' }, description = 'Lines before it' },
+      after = { type = 'array', items = { type = 'string' }, maxItems = 10, description = 'Lines before it' },
       at_end = { type = 'boolean', description = 'It is at the end of the file' },
       rows = { type = 'array', items = { type = 'string' }, description = 'Rows', required = true },
     },

@@ -3,6 +3,7 @@
 
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
+local symbol_edits = require('mcp-tools.editor.symbol.edits')
 local t = require('helpers')
 
 --- A language server within this editor, which answers when `answer` is called.
@@ -121,5 +122,29 @@ describe('symbols of a buffer', function()
       return got
     end, 4000)
     t.eq('not_found', got.code)
+  end)
+end)
+
+describe('a new body of a Python function', function()
+  it('needs no syntax tree', function()
+    local lines = {
+      'class A:',
+      '    @property',
+      '    def f(self, x: dict[str, int] = {"a": 1},  # the first',
+      '          y=2) -> int:  # done',
+      '        """Adds."""',
+      '        return x + y',
+      '',
+      '    def g(self): pass',
+    }
+    local function replaced(row, end_row, text)
+      local at = { row = row, col = 4, end_row = end_row, end_col = #lines[end_row + 1] }
+      local place = symbol_edits.extent(lines, at, { filetype = 'python', name_row = row, ends = {} })
+      return symbol_edits.replace_body(lines, place, text)
+    end
+    local edits = t.ok(replaced(2, 5, 'if x:\n    return y\nreturn 0\n'))
+    t.eq({ 4, 5 }, { edits[1].start_line, edits[1].end_line })
+    t.eq('        if x:\n            return y\n        return 0', edits[1].text)
+    t.matches('body is not known', select(2, replaced(7, 7, 'return 1')))
   end)
 end)

@@ -26,6 +26,12 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 local api, uv = vim.api, vim.uv
 
 ---@param path string
+---@return string
+local function shown(path)
+  return access.shown(path, project.root())
+end
+
+---@param path string
 ---@param top string
 local function is_at_or_below(path, top)
   return path == top or vim.startswith(path, top .. '/')
@@ -122,12 +128,10 @@ local CREATED, DELETED = 1, 3
 --- Matches imports of most languages.
 local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 
----@class mcp-tools.Moved
----@field problems string[] buffers that could not be renamed
----@field bufnr integer? of the file, if it has one
----@field broken string[] diagnostics in changed lines after the move
----@field unchecked integer number of changed files that no server has checked
----@field plans { plan: mcp-tools.lsp.Plan, files: mcp-tools.FilesEdited, name: string }[]
+---@class mcp-tools.MoveChange in other files, by one server
+---@field plan mcp-tools.lsp.Plan
+---@field files mcp-tools.FilesEdited
+---@field name string of the server
 
 --- Returns why a path cannot be moved.
 ---@param from string
@@ -136,21 +140,21 @@ local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 local function refusal(from, to)
   local stat = uv.fs_lstat(from)
   if not stat then
-    return errors.new('not_found', ('path: there is no %s'):format(from))
+    return errors.new('not_found', ('path: there is no %s'):format(shown(from)))
   elseif stat.type ~= 'file' and stat.type ~= 'directory' then
-    return errors.new('validation_error', ('path: %s is a %s'):format(from, stat.type))
+    return errors.new('validation_error', ('path: %s is a %s'):format(shown(from), stat.type))
   elseif uv.fs_lstat(to) then
     local text = 'new_path: %s already exists and is not overwritten; give the full path of a new file'
-    return errors.new('tool_error', text:format(to))
+    return errors.new('tool_error', text:format(shown(to)))
   elseif is_at_or_below(to, from) then
     return errors.new('validation_error', 'new_path: must not be inside path')
   elseif #buffer_kind.showing(to) > 0 then
-    return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(to))
+    return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(shown(to)))
   end
   for _, each in ipairs(buffers_of(from)) do
     if api.nvim_buf_is_loaded(each.bufnr) and vim.bo[each.bufnr].modified then
       local text = '%s has unsaved changes; write them first (file_save)'
-      return errors.new('tool_error', text:format(each.path))
+      return errors.new('tool_error', text:format(shown(each.path)))
     end
   end
 end
@@ -201,21 +205,20 @@ local function params_of(from, to)
 end
 
 --- Reverts the changes in other files, the last first, also for an ended call.
----@param moved mcp-tools.Moved
+---@param changes mcp-tools.MoveChange[]
 ---@param done fun(problem: string?)
-local function revert_plans(moved, done)
-  local each = table.remove(moved.plans)
+local function revert(changes, done)
+  local each = table.remove(changes)
   if not each then
     return done()
   end
-  local function go_on(err)
+  workspace_edit.revert(each.plan, each.files, function(err)
     if err then
       log.error('cannot revert changes by %s after a failed move: %s', each.name, err.message)
       return done(('; changes by %s in other files remain: %s'):format(each.name, err.message))
     end
-    revert_plans(moved, done)
-  end
-  workspace_edit.revert(each.plan, each.files, go_on)
+    revert(changes, done)
+  end)
 end
 
 --- Asks servers for changes in other files and applies them.
@@ -223,9 +226,9 @@ end
 ---@param from string
 ---@param to string
 ---@param is_directory boolean
----@param moved mcp-tools.Moved
+---@param changes mcp-tools.MoveChange[] gets those that were applied
 ---@return mcp-tools.Error? err
-local function change_others(ctx, from, to, is_directory, moved)
+local function change_others(ctx, from, to, is_directory, changes)
   for _, client in ipairs(clients.of(nil)) do
     local bufnr = next(client.attached_buffers)
     if bufnr and is_registered(client, 'willRename', from, is_directory) then
@@ -246,7 +249,7 @@ local function change_others(ctx, from, to, is_directory, moved)
         end
         files, err = workspace_edit.apply(ctx, plan)
         if files then
-          table.insert(moved.plans, { plan = plan, files = files, name = client.name })
+          table.insert(changes, { plan = plan, files = files, name = client.name })
         end
       end
       if err then
@@ -256,76 +259,54 @@ local function change_others(ctx, from, to, is_directory, moved)
   end
 end
 
---- Creates a directory and its parents.
----@param directory string
----@return string[] made the deepest first
----@return string? problem
-local function make_directories(directory)
-  local missing, made = {}, {}
-  while not uv.fs_stat(directory) do
-    table.insert(missing, directory)
-    directory = vim.fs.dirname(directory)
-  end
-  for i = #missing, 1, -1 do
-    local ok, problem = uv.fs_mkdir(missing[i], 493)
-    if not ok then
-      return made, problem
-    end
-    table.insert(made, 1, missing[i])
-  end
-  return made
-end
-
---- Renames on disk without overwriting.
+--- Renames on disk, and creates the directories of the new path.
 ---@param from string
 ---@param to string
 ---@return mcp-tools.Error? err
 local function rename(from, to)
-  local made, problem = make_directories(vim.fs.dirname(to))
-  if not problem and uv.fs_lstat(to) then
-    problem = 'it already exists'
+  local parent, missing = vim.fs.dirname(to), {}
+  local existing = parent
+  while not uv.fs_stat(existing) do
+    table.insert(missing, existing)
+    existing = vim.fs.dirname(existing)
   end
-  local ok = not problem
+  local ok, problem = pcall(vim.fn.mkdir, parent, 'p')
   if ok then
     ok, problem = uv.fs_rename(from, to)
   end
   if ok then
     return nil
   end
-  for _, directory in ipairs(made) do
+  for _, directory in ipairs(missing) do
     uv.fs_rmdir(directory)
   end
-  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(from, to, problem))
-end
-
---- Returns the lines that edits change.
----@param edits mcp-tools.Edit[]
----@return table<integer, true>
-local function changed_rows(edits)
-  local rows = {}
-  for _, each in ipairs(edits) do
-    rows[each.start_line] = true
-  end
-  return rows
+  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(shown(from), shown(to), save.plain(problem)))
 end
 
 --- Returns diagnostics after the move in changed lines and in the imports of the moved file.
 ---@param ctx mcp-tools.Ctx
----@param moved mcp-tools.Moved
+---@param changes mcp-tools.MoveChange[]
+---@param moved integer? buffer of the moved file
 ---@return string[] problems
 ---@return integer unchecked files
-local function broken_imports(ctx, moved)
+local function broken_imports(ctx, changes, moved)
   local rows_of, order = {}, {}
-  for _, each in ipairs(moved.plans) do
-    for _, file in ipairs(each.plan.files) do
-      if not rows_of[file.bufnr] and file.bufnr ~= moved.bufnr then
-        table.insert(order, file.bufnr)
-      end
-      rows_of[file.bufnr] = vim.tbl_extend('force', rows_of[file.bufnr] or {}, changed_rows(file.edits))
+  local function add(bufnr)
+    if not rows_of[bufnr] then
+      rows_of[bufnr] = {}
+      table.insert(order, bufnr)
     end
+    return rows_of[bufnr]
   end
-  if moved.bufnr and api.nvim_buf_is_loaded(moved.bufnr) then
-    table.insert(order, 1, moved.bufnr)
+  if moved and api.nvim_buf_is_loaded(moved) then
+    add(moved)
+  end
+  for _, each in ipairs(changes) do
+    for _, file in ipairs(each.plan.files) do
+      for _, edit in ipairs(file.edits) do
+        add(file.bufnr)[edit.start_line] = true
+      end
+    end
   end
   local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
   local deadline, pause = uv.hrtime() + CHECK_MS * 1e6, time_slice.of(ctx)
@@ -341,8 +322,8 @@ local function broken_imports(ctx, moved)
       for _, each in ipairs((findings.of(bufnr, { min_severity = 'warning' }, pause))) do
         local row = each.item.lnum - 1
         local line = api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-        local is_import = bufnr == moved.bufnr and IMPORT:match_str(line) ~= nil
-        if is_import or rows_of[bufnr] and rows_of[bufnr][row] then
+        local is_import = bufnr == moved and IMPORT:match_str(line) ~= nil
+        if is_import or rows_of[bufnr][row] then
           table.insert(problems, ('%s:%s'):format(path, each.row))
         end
       end
@@ -355,30 +336,26 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param from string resolved
 ---@param to string resolved
----@return mcp-tools.Moved?
+---@return table?
 ---@return mcp-tools.Error? err
-local function run(ctx, from, to)
+local function move(ctx, from, to)
   local err = refusal(from, to)
   if err then
     return nil, err
   end
   local is_directory = (uv.fs_stat(from) or {}).type == 'directory'
-  local loaded
-  if not is_directory then
-    loaded = lsp.target(ctx, { path = from }) -- starts its server
-    if loaded then
-      lsp.clients(ctx, loaded.bufnr)
-    end
+  local loaded = not is_directory and lsp.target(ctx, { path = from }) or nil -- starts its server
+  if loaded then
+    lsp.clients(ctx, loaded.bufnr)
   end
-  local moved = { plans = {}, problems = {}, broken = {}, unchecked = 0, bufnr = loaded and loaded.bufnr }
-  local over = false
+  local changes, over = {}, false
   ctx:on_cancel(function()
     if not over then
       over = true
-      revert_plans(moved, function() end)
+      revert(changes, function() end)
     end
   end)
-  err = change_others(ctx, from, to, is_directory, moved)
+  err = change_others(ctx, from, to, is_directory, changes)
   if not err then
     refresh(ctx, from)
     err = refusal(from, to) or rename(from, to)
@@ -386,13 +363,14 @@ local function run(ctx, from, to)
   over = true
   if err then
     local remaining = ctx:await(function(done)
-      revert_plans(moved, done)
+      revert(changes, done)
     end)
     return nil, remaining and errors.new(err.code, err.message .. remaining) or err
   end
+  local answer = { path = shown(from), new_path = shown(to), problems = {} }
   for _, each in ipairs(buffers_of(from)) do
     local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
-    table.insert(moved.problems, problem)
+    table.insert(answer.problems, problem)
   end
   for _, client in ipairs(clients.of(nil)) do
     if is_registered(client, 'didRename', from, is_directory) then
@@ -401,8 +379,8 @@ local function run(ctx, from, to)
   end
   disk.notify_servers(from, DELETED)
   disk.notify_servers(to, CREATED)
-  if #moved.plans > 0 then
-    moved.broken, moved.unchecked = broken_imports(ctx, moved)
+  if #changes > 0 then
+    answer.broken, answer.unchecked = broken_imports(ctx, changes, loaded and loaded.bufnr)
   end
   for _, each in ipairs(buffers_of(from)) do
     if not api.nvim_buf_is_loaded(each.bufnr) and not vim.bo[each.bufnr].buflisted then
@@ -412,70 +390,54 @@ local function run(ctx, from, to)
   if loaded and loaded.new then
     target.drop(loaded)
   end
-  return moved
+  answer.changes = vim.tbl_map(function(each)
+    local files = workspace_edit.summary(each.plan, each.files)
+    return workspace_edit.bounded({ by = each.name, places = each.plan.count, files = files })
+  end, changes)
+  return answer
 end
 
---- Returns the result as text.
----@param ctx mcp-tools.Ctx
----@param from string
----@param to string
----@param moved mcp-tools.Moved
+---@param answer table
 ---@return string
-local function text_of(ctx, from, to, moved)
-  local rows = { ('%s is now %s'):format(access.shown(from, ctx.root), access.shown(to, ctx.root)) }
-  local plans = vim.tbl_filter(function(each)
-    return #each.plan.files > 0
-  end, moved.plans)
-  for _, each in ipairs(plans) do
-    local files = #each.plan.files
-    table.insert(rows, ('%d places in %d files changed (by %s)'):format(each.plan.count, files, each.name))
-    for i, file in ipairs(each.plan.files) do
-      local state = each.files[i].written and '' or ', open and not saved'
-      table.insert(rows, ('%s: %d%s'):format(file.path, #file.edits, state))
-    end
+local function render(answer)
+  local rows = { ('%s is now %s'):format(answer.path, answer.new_path) }
+  for _, each in ipairs(answer.changes) do
+    table.insert(rows, workspace_edit.text(each, 'changed by ' .. each.by))
   end
-  if #plans == 0 then
+  if #answer.changes == 0 then
     table.insert(rows, 'no language server changed anything elsewhere')
   end
-  if #moved.broken > 0 then
+  local broken = answer.broken or {}
+  if #broken > 0 then
     local text = '%d changed or moved imports do not resolve or have other problems now:'
-    table.insert(rows, text:format(#moved.broken))
-    vim.list_extend(rows, vim.list_slice(moved.broken, 1, MAX_PROBLEMS))
+    table.insert(rows, text:format(#broken))
+    vim.list_extend(rows, broken, 1, math.min(#broken, MAX_PROBLEMS))
   end
-  if moved.unchecked > 0 then
-    table.insert(rows, ('%d changed files were not checked afterwards'):format(moved.unchecked))
+  if (answer.unchecked or 0) > 0 then
+    table.insert(rows, ('%d changed files were not checked afterwards'):format(answer.unchecked))
   end
-  vim.list_extend(rows, moved.problems)
-  return table.concat(rows, '\n')
+  return table.concat(vim.list_extend(rows, answer.problems), '\n')
 end
 
---- Resolves an argument.
+--- Resolves the arguments.
 ---@param root string
----@param name string name of the argument
----@param given string
----@return string? path
+---@param args { path: string, new_path: string }
+---@return string? from
+---@return string? to
 ---@return mcp-tools.Error? err
-local function resolved(root, name, given)
-  local path, err = buffers.resolve(given, name)
-  if path and path == paths.real_root(root) then
-    return nil, errors.new('validation_error', ('%s: is the project root'):format(name))
+local function resolved(root, args)
+  local found = {}
+  for _, name in ipairs({ 'path', 'new_path' }) do
+    local path, err = buffers.resolve(args[name], name)
+    if path and path == paths.real_root(root) then
+      err = errors.new('validation_error', ('%s: is the project root'):format(name))
+    end
+    if err then
+      return nil, nil, err
+    end
+    found[name] = path
   end
-  return path, err
-end
-
---- Resolves an argument and checks that the call may use the path.
----@param ctx mcp-tools.Ctx
----@param name string name of the argument
----@param given string
----@return string? path
----@return mcp-tools.Error? err
-local function allowed(ctx, name, given)
-  local path, err = resolved(ctx.root, name, given)
-  err = err or target.path_refusal(ctx, path --[[@as string]])
-  if err then
-    return nil, err
-  end
-  return path
+  return found.path, found.new_path
 end
 
 return {
@@ -492,33 +454,27 @@ return {
   needs_approval = 'it moves files',
   timeout = TIMEOUT_MS,
   preview = function(args)
-    local root = project.root()
-    local from, err = resolved(root, 'path', args.path)
-    local to
-    if from then
-      to, err = resolved(root, 'new_path', args.new_path)
+    local from, to, err = resolved(project.root(), args)
+    if from and to then
+      err = refusal(from, to)
     end
-    err = err or refusal(from --[[@as string]], to --[[@as string]])
     if err then
       return nil, err
     end
     return ('%s → %s\nLanguage servers may update references in other files.'):format(args.path, args.new_path)
   end,
   run = function(ctx, args)
-    local from, err = allowed(ctx, 'path', args.path)
-    local to
-    if from then
-      to, err = allowed(ctx, 'new_path', args.new_path)
-    end
-    local moved
-    local exposed = from and to and exposed_file(ctx, from, to)
-    err = exposed and target.path_refusal(ctx, exposed) or err
-    if from and to and not exposed then
-      moved, err = run(ctx, from, to)
-    end
-    if not from or not to or not moved then
+    local from, to, err = resolved(ctx.root, args)
+    if not from or not to then
       return nil, err
     end
-    return text_of(ctx, from, to, moved)
+    err = target.path_refusal(ctx, from) or target.path_refusal(ctx, to)
+    local exposed = not err and exposed_file(ctx, from, to)
+    err = exposed and target.path_refusal(ctx, exposed) or err
+    if err then
+      return nil, err
+    end
+    return move(ctx, from, to)
   end,
+  render = render,
 }

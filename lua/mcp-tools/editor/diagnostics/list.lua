@@ -265,7 +265,8 @@ function M.text(answer)
   local new = type(answer.new) == 'table' and #answer.new or answer.new
   local fixed = type(answer.fixed) == 'table' and #answer.fixed or answer.fixed
   local head = #counts > 0 and table.concat(counts, ', ') or 'no errors or warnings'
-  if #counts == 0 and answer.path and answer.checked ~= 'yes' then
+  local is_unknown = answer.path and answer.checked ~= 'yes' or #(answer.unknown or {}) >= (answer.open or math.huge)
+  if #counts == 0 and is_unknown then
     head = 'nothing is known'
   end
   head = ('%s in %s'):format(head, answer.path or result.count(answer.open, 'open file'))

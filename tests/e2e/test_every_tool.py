@@ -62,8 +62,8 @@ MEANT: list[tuple[str, dict[str, Any]]] = [
     ("editor_eval_lua", {"code": "return 1"}),
 ]
 """Calls that do something, where those made from schemas alone would not."""
-LEFT_OUT = ("ask_user", "test_async_prompt", "editor_servers")
-"""They wait for a person who types, or end what others wait for."""
+LEFT_OUT = ("ask_user", "test_async_prompt", "editor_servers", "change_revert")
+"""They wait for a person who types, end what others wait for, or revert what others have changed."""
 
 
 async def answered(client: Client, name: str, arguments: dict[str, Any]) -> str | None:

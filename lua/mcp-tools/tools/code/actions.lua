@@ -27,28 +27,24 @@ local function kind_of(word)
   return KINDS[word:lower():gsub('[_-]', ' ')] or word
 end
 
---- Returns the only listed action that `apply` means: by its title, a part of it, or its kind.
+--- Returns the listed actions that `apply` means: by title, otherwise by a part of it or by kind.
 ---@param list table[]
 ---@param apply string
 ---@return table[] matches
 local function matching(list, apply)
   local wanted, kind = apply:lower(), kind_of(apply)
-  for _, fits in ipairs({
-    function(action)
-      return action.title:lower() == wanted
-    end,
-    function(action)
-      return action.title:lower():find(wanted, 1, true) or action.kind == kind
-    end,
-  }) do
-    local found = vim.tbl_filter(function(action)
-      return fits(action) and not action.disabled
-    end, list)
-    if #found > 0 then
-      return found
+  local exact, others = {}, {}
+  for _, action in ipairs(list) do
+    local title = action.title:lower()
+    if not action.disabled and title == wanted then
+      table.insert(exact, action)
+    elseif
+      not action.disabled and (title:find(wanted, 1, true) or vim.startswith((action.kind or '') .. '.', kind .. '.'))
+    then
+      table.insert(others, action)
     end
   end
-  return {}
+  return #exact > 0 and exact or others
 end
 
 ---@param ctx mcp-tools.Ctx inside a coroutine
@@ -60,12 +56,19 @@ local function run(ctx, args)
   if not id then
     return code_actions.list(ctx, args)
   elseif not code_actions.is_listed(id) and (args.path or args.bufnr) then
-    local listed, err = code_actions.list(ctx, args)
+    local kind = kind_of(id)
+    local is_kind = kind ~= id or kind:find('^%l+%.%a') ~= nil
+    -- Servers return some kinds only to a client that asks for them.
+    local of_kind = is_kind and not args.kinds and vim.tbl_extend('force', args, { kinds = { kind } }) or args
+    local listed, err = code_actions.list(ctx, of_kind)
+    local found = listed and matching(listed.actions, id) or {}
+    if listed and #found == 0 and of_kind ~= args then
+      listed, err = code_actions.list(ctx, args)
+      found = listed and matching(listed.actions, id) or {}
+    end
     if not listed then
       return nil, err
-    end
-    local found = matching(listed.actions, id)
-    if #found ~= 1 then
+    elseif #found ~= 1 then
       local text = #found == 0 and 'no action matches %q; these are offered'
         or 'several actions match %q; apply one by its id'
       return { actions = #found == 0 and listed.actions or found, note = text:format(id) }

@@ -217,6 +217,23 @@ describe('an edit of a server', function()
     return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
   end
 
+  it('is found by the kind of its action, which some servers return only when asked for it', function()
+    path = project.write('text.txt', 'one\n')
+    local change = { [vim.uri_from_fname(path)] = { { range = double.range(0, 0, 0, 3), newText = 'two' } } }
+    ready({ codeActionProvider = true, hoverProvider = true }, {
+      ['textDocument/codeAction'] = function(params)
+        local kind = 'source.organizeImports'
+        return vim.deep_equal({ kind }, params.context.only)
+            and { { title = 'Sort', kind = kind .. '.double', edit = { changes = change } } }
+          or {}
+      end,
+    })
+    t.eq({}, t.ok(project.call('code_actions', { path = path })).actions)
+    t.ok(project.call('code_actions', { path = path, apply = 'Organize imports' }))
+    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.matches('no action matches', t.ok(project.call('code_actions', { path = path, apply = 'inline' })).note)
+  end)
+
   it('is not made when it would not be the one any more that was shown', function()
     path = project.write('text.txt', 'one\n')
     local other = project.write('other.txt', 'alpha\nbeta\n')

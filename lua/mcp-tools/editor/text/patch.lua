@@ -279,7 +279,7 @@ local function locate(lines, texts, hunk, wanted, from, shift)
   local missing
   from, missing = after_anchors(texts(false), hunk, from)
   if not from then
-    return nil, ('the line %q was not found'):format(missing)
+    return nil, ('the line %q was not found'):format(utf8.cut(missing --[[@as string]], MAX_QUOTED))
   elseif #wanted == 0 then
     local has_anchor = hunk.after and #hunk.after > 0
     return hunk.line and math.max(math.min(hunk.line + shift, #lines + 1), from) or has_anchor and from or #lines + 1

@@ -380,7 +380,10 @@ local function shown(whole)
         copy.properties[name] = shown(property)
       end
     end
-    copy.properties = next(copy.properties) and copy.properties or vim.empty_dict()
+    if next(copy.properties) == nil and type(copy.type) == 'table' then -- an object is only accepted instead
+      copy.properties, copy.type = nil, copy.type[1]
+    end
+    copy.properties = next(copy.properties or {}) and copy.properties or copy.properties and vim.empty_dict()
   end
   if type(whole.items) == 'table' and next(whole.items) then
     copy.items = shown(whole.items)

@@ -236,6 +236,32 @@ describe('file_edit', function()
     refused('access_denied', 'sensitive', { patch = '--- .env\n+++ .env\n@@ -1 +1 @@\n-x\n+y\n' })
   end)
 
+  it('applies a hunk at its line, and refuses a patch of which it would leave out something', function()
+    local many = project.write('many.txt', ('x\n'):rep(5000))
+    t.ok((project.call('file_edit', { patch = '--- a/many.txt\n+++ b/many.txt\n@@ -4000 +4000 @@\n-x\n+y\n' })))
+    t.eq('y', vim.fn.readfile(many)[4000])
+    local head = '--- a/a.lua\n+++ b/a.lua\n@@ -1 +1 @@\n-local a = 1\n+local a = 3\n'
+    for rest, pattern in pairs({
+      ['-local b = 2\n'] = 'not part of a hunk',
+      ['@@\n-local b = 2\n'] = 'not part of a hunk',
+      ['diff --git a/x b/y\nrename from x\nrename to y\n'] = 'not renamed',
+      ['--- a/b.lua\n+++ b/b.lua\n'] = 'no hunks for b.lua',
+    }) do
+      refused('validation_error', pattern, { patch = head .. rest })
+    end
+    local codex = '*** Update File: a.lua\n-local a = 1\n+local a = 3\n***  Update File: b.lua\n-x\n+y\n'
+    refused('validation_error', 'patch: line 4', { patch = codex })
+    t.matches('^local a = 1\n', text())
+    project.write('empty.txt', '')
+    t.ok((project.call('file_edit', { patch = '--- a/empty.txt\n+++ b/empty.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n' })))
+    t.eq('a\nb\n', disk('empty.txt'))
+    t.ok(run({ patch = vim.NIL, edits = { { path = 'a.lua', old_text = 'a + b', new_text = 'a' } } }))
+    local began = vim.uv.hrtime()
+    refused('validation_error', 'patch', { patch = '@@ -' .. ('1'):rep(400000) })
+    refused('too_large', 'patch', { patch = ('\n'):rep(4000000) })
+    t.ok((vim.uv.hrtime() - began) / 1e9 < 1)
+  end)
+
   it('takes line breaks as those of the file', function()
     local dos = project.write('dos.txt', 'one\r\ntwo\r\n')
     t.ok(run({ path = dos, edits = { { old_text = 'one\r\ntwo', new_text = '1\n2' } } }))

@@ -58,6 +58,7 @@ describe('file_write', function()
     t.eq('one\ntwo', disk('new/deep/a.txt'))
     t.eq({ project.root .. '/new/deep/a.txt', 'file_write', 2 }, { told.path, told.tool, told.hunks[1].added })
     project.write('b.txt', 'one\n')
+    refused('file_read', 'validation_error', 'beyond the end', { path = 'b.txt', start_line = 9 })
     refused('file_write', 'stale', 'read it first with file_read', { path = 'b.txt', text = '' })
   end)
 

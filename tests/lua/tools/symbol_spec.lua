@@ -190,6 +190,13 @@ describe('a change of a symbol', function()
     project.write('twice.c', 'int twice(int x) { return 2 * x; }\n\nint one(void) {\n\treturn 1;\n}\n')
     call('symbol_replace', { symbol = 'twice', path = 'twice.c', body = 'int y = x;\nreturn y + y;' })
     call('symbol_replace', { symbol = 'one', path = 'twice.c', body = '{\n  return 2;\n}' })
+    _, err = call('symbol_replace', { symbol = 'one', path = 'twice.c', body = (' '):rep(100000) })
+    t.matches('`body` is blank', err.message)
+    project.write('f.c', 'int f(void) {\n  return 1;\n}\n')
+    call('symbol_replace', { symbol = 'f', path = 'f.c', body = 'int f2 = 3;\nreturn f2;' })
+    t.eq('int f(void) {\n  int f2 = 3;\n  return f2;\n}\n', disk('f.c'))
+    call('symbol_replace', { symbol = 'f', path = 'f.c', body = '{ a(); } { b(); }' })
+    t.eq('int f(void) {\n  { a(); } { b(); }\n}\n', disk('f.c'))
     t.eq(
       'int twice(int x) {\n    int y = x;\n    return y + y;\n}\n\nint one(void) {\n\treturn 2;\n}\n',
       disk('twice.c')

@@ -47,10 +47,11 @@ local function create_directories(work, directory, root, made)
   end
   for _, each in ipairs(missing) do
     local ok, problem = work:uv(uv.fs_mkdir, each, DIRECTORY_MODE)
-    if not ok then
+    local stat = not ok and work:uv(uv.fs_stat, each) -- another call may have made it
+    if not ok and not (stat and stat.type == 'directory') then
       return not_created(each, problem)
     end
-    table.insert(made, each)
+    table.insert(made, ok and each or nil)
   end
 end
 
@@ -133,7 +134,9 @@ function M.file(ctx, path, text)
   end
   disk.notify_servers(path, CREATED)
   edit.record_created(path, text == '' and {} or file_text.lines_of(text), ctx)
-  read_state.note(ctx, { path = path })
+  if not (note and note.edited) then
+    read_state.note(ctx, { path = path })
+  end
   return note
 end
 

@@ -24,24 +24,26 @@ local function key_of(place)
   return place.path or ('buffer %d'):format(place.bufnr)
 end
 
----@param place { path: string?, bufnr: integer? }
+--- Returns the current version of a file. Take it before the text is read.
+---@param place { path: string?, bufnr: integer? } `path`: resolved
 ---@return mcp-tools.FileVersion
-local function version_of(place)
+function M.version(place)
   local bufnr = place.bufnr
   local is_loaded = bufnr and vim.api.nvim_buf_is_loaded(bufnr)
   local stat = place.path and not (is_loaded and vim.bo[bufnr].modified) and vim.uv.fs_stat(place.path)
   return {
     bufnr = is_loaded and bufnr or nil,
     changedtick = is_loaded and vim.api.nvim_buf_get_changedtick(bufnr) or nil,
-    stamp = stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or nil,
+    stamp = stat and vim.inspect({ stat.mtime, stat.ctime, stat.size, stat.ino }) or nil,
   }
 end
 
---- Notes that a client knows the current text of a file. Call it before the text is read, if that takes time.
+--- Notes that a client knows a version of a file.
 ---@param ctx mcp-tools.Ctx
 ---@param place { path: string?, bufnr: integer? } `path`: resolved
-function M.note(ctx, place)
-  versions_of(ctx):set(key_of(place), version_of(place))
+---@param version? mcp-tools.FileVersion default: the current one
+function M.note(ctx, place, version)
+  versions_of(ctx):set(key_of(place), version or M.version(place))
 end
 
 --- Returns whether a client knows the current text of a file.
@@ -53,9 +55,11 @@ function M.is_known(ctx, place)
   if not known then
     return nil
   end
-  local now = version_of(place)
-  return now.bufnr ~= nil and now.bufnr == known.bufnr and now.changedtick == known.changedtick
-    or now.stamp ~= nil and now.stamp == known.stamp
+  local now = M.version(place)
+  if now.bufnr and now.bufnr == known.bufnr then
+    return now.changedtick == known.changedtick
+  end
+  return now.stamp ~= nil and now.stamp == known.stamp
 end
 
 return M

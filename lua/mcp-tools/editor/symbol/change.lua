@@ -235,6 +235,9 @@ local function edits_of(ctx, found, args, make)
     parse(text, filetype, done)
   end)
   local place = place_of(lines, found.source.file, found.node, filetype, root)
+  if args.body and symbol_edits.has_signature(lines, place, args.body) then
+    args = vim.tbl_extend('force', args, { definition = args.body })
+  end
   local list, why = make(lines, place, args)
   if not list then
     return nil, refused(found.path, why --[[@as string]])

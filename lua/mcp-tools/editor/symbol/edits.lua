@@ -4,6 +4,7 @@
 --- recognized; if another line directly above may belong to the definition, the edit is refused.
 
 local strings = require('mcp-tools.util.strings')
+local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -434,8 +435,23 @@ end
 ---@param text string
 ---@return boolean
 function M.has_signature(lines, place, text)
-  local head = vim.trim(lines[place.name_row + 1] or ''):match('^[^%(:={]+')
-  return head ~= nil and vim.startswith(vim.trim(text), vim.trim(head))
+  local head = trim(lines[place.name_row + 1] or ''):match('^[^%(:={]+')
+  local wanted, own = head and trim(head), trim(text)
+  return wanted ~= nil and vim.startswith(own, wanted) and not own:sub(#wanted + 1, #wanted + 1):find('^[%w_]')
+end
+
+--- Returns a text without the braces around all of it.
+---@param text string
+---@return string
+local function without_braces(text)
+  local depth = 0
+  for brace, at in text:gmatch('([{}])()') do
+    depth = depth + (brace == '{' and 1 or -1)
+    if depth == 0 and at <= #text then
+      return text -- the first one ends here
+    end
+  end
+  return text:match('^{(.*)}$') or text
 end
 
 --- Replaces the body of a definition; the signature stays.
@@ -448,13 +464,15 @@ function M.replace_body(lines, place, text)
   local at = place.body
   if not at then
     return nil, 'its body is not known, give `definition`'
+  elseif trim(text) == '' then
+    return nil, '`body` is blank'
   end
   local row, col, end_row, end_col = at.row, at.col, at.end_row, at.end_col
   local outer = indent_of(lines[place.whole.row + 1])
   local is_braced = lines[row + 1]:sub(col + 1, col + 1) == '{' and lines[end_row + 1]:sub(end_col, end_col) == '}'
   if is_braced then
     col, end_col = col + 1, end_col - 1
-    text = vim.trim(text):match('^{(.*)}$') or text
+    text = without_braces(trim(text))
   end
   local head, tail = lines[row + 1]:sub(1, col), lines[end_row + 1]:sub(end_col + 1)
   local first_row = is_braced and row < end_row and row + 1 or row

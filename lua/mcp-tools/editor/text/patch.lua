@@ -8,8 +8,12 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Maximum number of hunks, and of places of one hunk that are compared.
-local MAX_HUNKS, MAX_PLACES = 500, 1000
+--- Maximum number of hunks.
+local MAX_HUNKS = 500
+--- Maximum number of bytes of a patch, and of the header of a hunk.
+local MAX_BYTES, MAX_HEADER = 500000, 100
+--- Maximum number of lines that are compared for one hunk.
+local MAX_COMPARED = 2000000
 --- Number of lines between two pauses.
 local AT_ONCE = 5000
 --- Maximum number of lines that are named before a hunk.
@@ -65,7 +69,7 @@ local function parse_unified(lines)
   local files, hunk, old = {}, nil, nil
   local left_old, left_new = 0, 0 -- rows that the hunk still has
   for number, row in ipairs(lines) do
-    local start, old_count, new_count = row:match('^@@ %-(%d+),?(%d*) %+%d+,?(%d*) @@')
+    local start, old_count, new_count = row:sub(1, MAX_HEADER):match('^@@ %-(%d+),?(%d*) %+%d+,?(%d*) @@')
     if left_old > 0 or left_new > 0 then
       row = row == '' and ' ' or row
       local first = row:sub(1, 1)
@@ -89,6 +93,21 @@ local function parse_unified(lines)
     elseif start and #files > 0 then
       left_old, left_new = tonumber(old_count) or 1, tonumber(new_count) or 1
       hunk = add_hunk(files, { line = tonumber(start) + (left_old == 0 and 1 or 0) })
+    elseif row:find('^@@') or row:find('^[ +-]') and trim(row) ~= '' then
+      return nil, fault(number, 'it is not part of a hunk; the header of its hunk is missing or has wrong counts')
+    elseif row:find('^rename ') or row:find('^copy ') then
+      return nil, fault(number, RENAMES)
+    elseif row:find('^deleted file mode') then
+      return nil, fault(number, DELETES)
+    elseif row:find('^Binary files ') or row:find('^GIT binary patch') then
+      return nil, fault(number, 'binary files cannot be patched')
+    elseif row:find('^diff ') then
+      old = nil
+    end
+  end
+  for _, file in ipairs(files) do
+    if #file.hunks == 0 then
+      return nil, errors.new('validation_error', ('patch: it has no hunks for %s'):format(file.path))
     end
   end
   if left_old > 0 or left_new > 0 then
@@ -114,7 +133,7 @@ local function parse_codex(lines)
     elseif row == '*** End of File' and hunk then
       hunk.at_end = true
     elseif row:sub(1, 2) == '@@' and #files > 0 then
-      local anchor = vim.trim(row:sub(3))
+      local anchor = trim(row:sub(3))
       if not hunk or #hunk.rows > 0 then
         hunk = add_hunk(files, { after = {} })
       elseif #(hunk.after or {}) == MAX_ANCHORS then
@@ -122,7 +141,11 @@ local function parse_codex(lines)
       end
       hunk.after = hunk.after or {}
       table.insert(hunk.after, anchor ~= '' and anchor or nil)
-    elseif #files > 0 and not row:find('^%*%*%*') then -- the first hunk needs no `@@`
+    elseif row:find('^%*%*%*') then
+      if not row:find('^%*%*%* Begin Patch') and not row:find('^%*%*%* End Patch') and row ~= '*** End of File' then
+        return nil, fault(number, 'it is none of Add File, Update File and End of File')
+      end
+    elseif #files > 0 then -- the first hunk needs no `@@`
       row = row == '' and ' ' or row
       if not row:find('^[ +-]') then
         return nil, fault(number, "a row of a hunk begins with ' ', '-' or '+'")
@@ -148,6 +171,9 @@ end
 ---@return mcp-tools.PatchFile[]?
 ---@return mcp-tools.Error? err
 function M.parse(text)
+  if #text > MAX_BYTES then
+    return nil, errors.new('too_large', ('patch: more than %d bytes; send it in parts'):format(MAX_BYTES))
+  end
   local lines = vim.split((text:gsub('\r\n', '\n')), '\n', { plain = true })
   local is_codex = ('\n' .. text):find('\n%*%*%* %a+ File: ') ~= nil
   local files, err = (is_codex and parse_codex or parse_unified)(lines)
@@ -178,52 +204,57 @@ function M.new_text(file)
   return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
 end
 
---- The lines of a file as one text, for the search of several hunks.
+--- The lines of a file, to find those that are named before hunks.
 ---@class mcp-tools.PatchText
 ---@field text string
 ---@field starts integer[] first byte of each line
----@field row_of table<integer, integer> first byte → 1-based line
 ---@field rows_of table<string, integer[]> text without surrounding white space → its lines
 
 ---@param lines string[]
----@param loosely boolean ignore white space at the ends of lines
 ---@param pause? fun()
 ---@return mcp-tools.PatchText
-local function joined(lines, loosely, pause)
-  local starts, row_of, rows_of, parts, at = {}, {}, {}, {}, 2
+local function indexed(lines, pause)
+  local starts, rows_of, at = {}, {}, 2
   for i, line in ipairs(lines) do
-    parts[i] = loosely and strings.trim_end(line) or line
-    starts[i], row_of[at], at = at, i, at + #parts[i] + 1
-    if not loosely then
-      local text = trim(line)
-      rows_of[text] = rows_of[text] or {}
-      table.insert(rows_of[text], i)
-    end
+    starts[i], at = at, at + #line + 1
+    local text = trim(line)
+    rows_of[text] = rows_of[text] or {}
+    table.insert(rows_of[text], i)
     if pause and i % AT_ONCE == 0 then
       pause()
     end
   end
-  return { text = '\n' .. table.concat(parts, '\n') .. '\n', starts = starts, row_of = row_of, rows_of = rows_of }
+  return { text = '\n' .. table.concat(lines, '\n') .. '\n', starts = starts, rows_of = rows_of }
 end
 
 --- Finds lines from a line on; the place nearest to `goal`.
----@param whole mcp-tools.PatchText
----@param wanted string[] at least one, without white space at their ends if `whole` has none
+---@param lines string[]
+---@param wanted string[] at least one
 ---@param from integer 1-based line
 ---@param goal integer 1-based line
 ---@return integer? row
-local function nearest(whole, wanted, from, goal)
-  local find = substring.finder('\n' .. table.concat(wanted, '\n') .. '\n')
-  local found, best = whole.starts[from] and find(whole.text, whole.starts[from] - 1), nil
-  for _ = 1, MAX_PLACES do
-    local row = found and whole.row_of[found + 1]
-    if not row or best and row - goal >= math.abs(best - goal) then
-      break
+local function nearest(lines, wanted, from, goal)
+  local last, compared = #lines - #wanted + 1, 0
+  local function fits(row)
+    for i, line in ipairs(wanted) do
+      compared = compared + 1
+      if lines[row + i - 1] ~= line then
+        return false
+      end
     end
-    best = (not best or math.abs(row - goal) < math.abs(best - goal)) and row or best
-    found = find(whole.text, found + 1)
+    return true
   end
-  return best
+  goal = math.max(from, math.min(goal, last))
+  for distance = 0, math.max(goal - from, last - goal) do
+    local before, after = goal - distance, goal + distance
+    if after <= last and fits(after) then
+      return after
+    elseif distance > 0 and before >= from and fits(before) then
+      return before
+    elseif compared > MAX_COMPARED then
+      return nil
+    end
+  end
 end
 
 --- Returns the index of the first item that is at least a value.
@@ -268,16 +299,18 @@ end
 
 --- Returns where a hunk begins.
 ---@param lines string[]
----@param texts fun(loosely: boolean): mcp-tools.PatchText
+---@param known { index: (fun(): mcp-tools.PatchText), trimmed: fun(): string[] }
 ---@param hunk mcp-tools.PatchHunk
 ---@param wanted string[] its old lines
 ---@param from integer 1-based line after the previous hunk
 ---@param shift integer how far the previous hunk was from its line
 ---@return integer? row
 ---@return string? problem
-local function locate(lines, texts, hunk, wanted, from, shift)
+local function locate(lines, known, hunk, wanted, from, shift)
   local missing
-  from, missing = after_anchors(texts(false), hunk, from)
+  if hunk.after and #hunk.after > 0 then
+    from, missing = after_anchors(known.index(), hunk, from)
+  end
   if not from then
     return nil, ('the line %q was not found'):format(utf8.cut(missing --[[@as string]], MAX_QUOTED))
   elseif #wanted == 0 then
@@ -285,8 +318,8 @@ local function locate(lines, texts, hunk, wanted, from, shift)
     return hunk.line and math.max(math.min(hunk.line + shift, #lines + 1), from) or has_anchor and from or #lines + 1
   end
   local goal = hunk.line and hunk.line + shift or hunk.at_end and #lines - #wanted + 1 or from
-  local found = nearest(texts(false), wanted, from, goal)
-    or nearest(texts(true), vim.tbl_map(strings.trim_end, wanted), from, goal)
+  local found = nearest(lines, wanted, from, goal)
+    or nearest(known.trimmed(), vim.tbl_map(strings.trim_end, wanted), from, goal)
   if found then
     return found
   end
@@ -309,11 +342,18 @@ end
 ---@return mcp-tools.Edit[]?
 ---@return mcp-tools.Error? err
 function M.edits(lines, hunks, pause)
-  local edits, from, shift, known = {}, 1, 0, {}
-  local function texts(loosely)
-    known[loosely] = known[loosely] or joined(lines, loosely, pause)
-    return known[loosely]
-  end
+  local edits, from, shift = {}, 1, 0
+  local index, trimmed
+  local known = {
+    index = function()
+      index = index or indexed(lines, pause)
+      return index
+    end,
+    trimmed = function()
+      trimmed = trimmed or vim.tbl_map(strings.trim_end, lines)
+      return trimmed
+    end,
+  }
   for i, hunk in ipairs(hunks) do
     local wanted = {}
     for _, row in ipairs(hunk.rows) do
@@ -321,7 +361,7 @@ function M.edits(lines, hunks, pause)
         table.insert(wanted, row:sub(2))
       end
     end
-    local at, problem = locate(lines, texts, hunk, wanted, from, shift)
+    local at, problem = locate(lines, known, hunk, wanted, from, shift)
     if not at then
       return nil, errors.new('not_found', ('patch: hunk %d: %s'):format(i, problem))
     end
@@ -344,6 +384,12 @@ function M.edits(lines, hunks, pause)
     if pause then
       pause()
     end
+  end
+  if #lines == 1 and lines[1] == '' then -- replace the one line of an empty buffer
+    local texts = vim.tbl_map(function(edit)
+      return edit.text
+    end, edits)
+    edits = { { start_line = 0, start_col = 0, end_line = 1, end_col = 0, text = table.concat(texts) } }
   end
   return edits
 end

@@ -59,6 +59,9 @@ local EDIT = {
 ---@return table? args
 ---@return mcp-tools.Error? err
 local function prepare(args)
+  for name, value in pairs(args) do
+    args[name] = value ~= vim.NIL and value or nil
+  end
   if args.patch ~= nil and args.edits ~= nil then
     return nil, errors.new('validation_error', 'patch: cannot be combined with edits')
   elseif type(args.patch) == 'string' then
@@ -220,13 +223,14 @@ local function create_all(ctx, groups, made)
   for _, group in ipairs(groups) do
     local text = group.edits[1].new_text
     local found, err = target.await(ctx, { path = group.path }, {})
+    local note
     if found then
-      local _
-      _, err = create.file(ctx, found.path, text)
+      note, err = create.file(ctx, found.path, text)
     end
-    if err then
+    if not note then
       return err
     end
+    made.edited = made.edited or note.edited
     table.insert(made, { path = found.path, shown = found.shown, lines = file_text.lines_of(text) })
   end
 end
@@ -358,6 +362,7 @@ return {
       remove_made()
       return nil, err
     end
+    files.edited = files.edited or made.edited
     return answer.of(ctx, args, files, { more = more, created = made })
   end,
   render = answer.text,

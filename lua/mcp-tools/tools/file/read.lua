@@ -45,7 +45,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function read_file(ctx, args, found)
-  read_state.note(ctx, found)
+  local version = read_state.version(found)
   local range = { first = args.start_line, last = result.last_line(args, math.huge), max_bytes = result.MAX_TEXT }
   local lines, total = ctx:await(function(done)
     read.lines(found.path, MAX_FILE, range --[[@as mcp-tools.LineRange]], done, function(real)
@@ -56,6 +56,7 @@ local function read_file(ctx, args, found)
   if err then
     return nil, err
   end
+  read_state.note(ctx, found, version)
   return result.lines(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total)
 end
 

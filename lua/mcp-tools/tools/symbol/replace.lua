@@ -6,10 +6,10 @@ local edits = require('mcp-tools.editor.symbol.edits')
 local errors = require('mcp-tools.errors')
 
 local preview, run = change.handlers(function(lines, place, args)
-  if args.body and not edits.has_signature(lines, place, args.body) then
-    return edits.replace_body(lines, place, args.body)
+  if args.definition then
+    return edits.replace(lines, place, args.definition)
   end
-  return edits.replace(lines, place, args.definition or args.body)
+  return edits.replace_body(lines, place, args.body)
 end)
 
 --- Returns an error unless there is one text.

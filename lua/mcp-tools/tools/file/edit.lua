@@ -217,7 +217,7 @@ end
 --- Creates the new files.
 ---@param ctx mcp-tools.Ctx
 ---@param groups mcp-tools.EditGroup[]
----@param made { path: string, shown: string, lines: string[] }[] receives those that were created
+---@param made table receives { path, shown, lines } of those that were created, and whether the user `edited` one
 ---@return mcp-tools.Error? err
 local function create_all(ctx, groups, made)
   for _, group in ipairs(groups) do

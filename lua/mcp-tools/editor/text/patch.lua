@@ -143,7 +143,7 @@ local function parse_codex(lines)
       table.insert(hunk.after, anchor ~= '' and anchor or nil)
     elseif row:find('^%*%*%*') then
       if not row:find('^%*%*%* Begin Patch') and not row:find('^%*%*%* End Patch') and row ~= '*** End of File' then
-        return nil, fault(number, 'it is none of Add File, Update File and End of File')
+        return nil, fault(number, 'it must be Add File, Update File or End of File')
       end
     elseif #files > 0 then -- the first hunk needs no `@@`
       row = row == '' and ' ' or row

@@ -31,7 +31,7 @@ M.ARG = {
 ---@field checked 'yes'|'assumed'|'unknown'
 ---@field why string? it is not checked
 ---@field total integer?
----@field rows string[]? `line:column severity code: message`; only new ones if the file was open before
+---@field rows string[]? `line:column severity code: message`; of new ones if `only_new`, else of errors
 ---@field only_new boolean?
 
 --- Returns why no server can report soon; '' if there is none at all.
@@ -66,8 +66,13 @@ local function of_file(ctx, found, ms)
   if not answer then
     return { path = found.shown, checked = 'unknown', why = err and err.message }
   elseif answer.checked == 'yes' then
-    local rows = was_open and answer.new or answer.diagnostics
-    return { path = found.shown, checked = 'yes', total = answer.total, rows = rows, only_new = was_open }
+    -- Without an earlier question, old rows whose lines have moved would count as new.
+    local only_new = was_open and answer.has_basis == true
+    local rows = only_new and answer.new
+      or vim.tbl_filter(function(row)
+        return row:find('^%d+:%d+ error') ~= nil
+      end, answer.diagnostics)
+    return { path = found.shown, checked = 'yes', total = answer.total, rows = rows, only_new = only_new }
   end -- the rows are of an older text, and a total of 0 would mean "no errors"
   local checked = answer.checked == 'assumed' and 'assumed' or 'unknown'
   return { path = found.shown, checked = checked, why = answer.why }

@@ -96,7 +96,8 @@ local function of_file(ctx, args)
     return nil, err
   end
   local bufnr = target.bufnr
-  before = is_known and seen[name_of(bufnr)] or before or {}
+  local has_basis = is_known and seen[name_of(bufnr)] ~= nil
+  before = has_basis and seen[name_of(bufnr)] or before or {}
   local outcome, why = freshen(ctx, bufnr, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' was closed')
@@ -136,6 +137,7 @@ local function of_file(ctx, args)
     diagnostics = findings.rows(part),
     new = findings.rows(new, args.limit),
     fixed = findings.rows(fixed, args.limit),
+    has_basis = args.is_edit and has_basis or nil,
     next_offset = args.offset + #part < #list and args.offset + #part or nil,
   }
 end

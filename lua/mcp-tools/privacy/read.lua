@@ -264,8 +264,8 @@ end
 M.MAX_CACHED = 4 * 1024 * 1024
 --- Error code of a file that is being read.
 M.READING = 'EAGAIN'
---- Maximum number of entries; the oldest are dropped first.
-local MAX_KEPT = 8
+--- Maximum number of entries, and of bytes in all; the oldest are dropped first.
+local MAX_KEPT, MAX_BYTES = 100, 32 * 1024 * 1024
 --- Maximum time that `once_read` waits, in ms.
 local MAX_WAIT = 1000
 
@@ -297,11 +297,23 @@ local function call_all(list)
   end
 end
 
+--- Drops the oldest entries beyond the limits.
+local function drop_oldest()
+  local bytes = 0
+  for i = #kept, 1, -1 do
+    bytes = bytes + #(kept[i].bytes or '')
+    if bytes > MAX_BYTES or #kept - i >= MAX_KEPT then
+      table.remove(kept, i)
+    end
+  end
+end
+
 ---@param entry mcp-tools.ReadCacheEntry
 local function start_reading(entry)
   reading = reading + 1
   M.read(entry.path, M.MAX_CACHED, function(bytes, err)
     entry.bytes, entry.fault = bytes, err and err.message
+    drop_oldest()
     entry.code = err and err.code == 'not_found' and 'ENOENT' or nil
     local listeners = entry.listeners or {}
     entry.listeners, reading = nil, reading - 1
@@ -333,9 +345,7 @@ function M.cached(path, again)
   if not found then
     found = { path = path, stamp = stamp, listeners = {} }
     table.insert(kept, found)
-    if #kept > MAX_KEPT then
-      table.remove(kept, 1)
-    end
+    drop_oldest()
     start_reading(found)
   end
   if found.listeners then

@@ -90,20 +90,18 @@ end
 ---@param definition mcp-tools.Definition
 ---@return string?, mcp-tools.Error?
 function M.previewed(definition, args)
-  local is_known, fault = false, nil
-  local text, err = definition.preview(args, function(why)
-    is_known, fault = true, why
-  end)
-  if not text or not text:find('diff appears here') then
-    return text, err
+  local fault, text, err
+  local function again(why)
+    fault = fault or why
   end
   t.wait(function()
-    return is_known
+    text, err = definition.preview(args, again)
+    return fault or not text or not text:find('diff appears here')
   end, 8000, 'what a preview shows')
   if fault then
     return nil, fault
   end
-  return definition.preview(args)
+  return text, err
 end
 
 --- What a tool gives.

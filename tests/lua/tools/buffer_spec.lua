@@ -218,6 +218,23 @@ describe('tools that write, compare and close buffers', function()
       t.eq({ 'one\nTWO\nthree\n', 'b\n' }, { disk(path), disk('b.txt') })
     end)
 
+    it('also writes a file whose last edit is that of another client', function()
+      t.ok(call('file_edit', { path = 'a.txt', edits = { { old_text = 'two', new_text = 'TWO' } } }))
+      local other = { kind = 'tool', host = 'mcp', client = { name = 'other' } }
+      local edit = { path = 'a.txt', old_text = 'three', new_text = 'THREE' }
+      local later = require('mcp-tools.core').get().executor:execute('file_edit', { edits = { edit } }, other)
+      t.wait(function()
+        return later:ended()
+      end)
+      local preview = require('mcp-tools.tools.file.save').preview
+      t.matches('Reading', preview({}, function() end, { host = 'test', client = {} }))
+      require('mcp-tools.privacy.read').once_read(function() end)
+      t.wait(function()
+        return (preview({}, nil, { host = 'test', client = {} }) or ''):find('%+THREE') ~= nil
+      end)
+      t.eq({ { path = 'a.txt', written = true } }, t.ok(call('file_save', {})).files)
+    end)
+
     it('writes a new file', function()
       vim.cmd('silent edit ' .. project.root .. '/new.txt')
       t.eq(true, save({ paths = { 'new.txt' } }).written)

@@ -29,7 +29,7 @@ end
 local path
 before_each(function()
   project.open()
-  project.offer({ 'file' })
+  project.offer({ 'file', 'change' })
   path = project.write('a.lua', 'local a = 1\nlocal b = 2\n\nreturn a + b\n')
   vim.cmd('silent edit ' .. path)
 end)
@@ -393,5 +393,111 @@ describe('file_edit', function()
       edits = { { old_text = 'local value_49999 = compute(49999, "same text")', new_text = '' } },
     })
     check_turns()
+  end)
+
+  it('adds no diagnostics if they are switched off', function()
+    local args = { path = 'a.lua', old_text = 'a = 1', new_text = 'a = 2', diagnostics = false, save = vim.NIL }
+    local definition = require('mcp-tools.tools.file.edit')
+    t.eq({ false, nil }, { definition.prepare(args).diagnostics, args.save })
+  end)
+
+  it('by line number needs the text that a formatter has made of the last edit', function()
+    vim.cmd('silent bwipeout!')
+    local function first_line(new_text)
+      return { path = 'a.lua', edits = { { start_line = 1, new_text = new_text } } }
+    end
+    read()
+    t.ok(run(first_line('-- first')))
+    t.ok(run(first_line('-- still known')))
+    local format = api.nvim_create_autocmd('BufWritePre', {
+      callback = function(event)
+        api.nvim_buf_set_lines(event.buf, 0, 0, false, { '-- formatted' })
+      end,
+    })
+    t.ok(run(first_line('-- again')))
+    api.nvim_del_autocmd(format)
+    refused('stale', 'read it with file_read', first_line('-- wrong line'))
+    t.eq('-- formatted', vim.fn.readfile(path)[1])
+  end)
+
+  it('by line number works after the file was saved', function()
+    read()
+    t.ok(run({ bufnr = 0, edits = { { start_line = 1, new_text = '-- first' } } }))
+    t.ok((project.call('file_save', { path = 'a.lua' })))
+    t.ok(run({ bufnr = 0, edits = { { start_line = 1, new_text = '-- second' } } }))
+    vim.cmd('silent write')
+    t.ok(run({ bufnr = 0, edits = { { start_line = 1, new_text = '-- third' } } }))
+  end)
+
+  describe('that creates a file and fails elsewhere', function()
+    --- A call that creates `text` in new/deep/b.txt, then edits a.lua, which cannot be written.
+    local function both(new_text)
+      return {
+        save = true,
+        edits = {
+          { path = 'new/deep/b.txt', new_text = new_text },
+          { path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 5' },
+        },
+      }
+    end
+
+    local function fail_writes()
+      api.nvim_create_autocmd('BufWriteCmd', {
+        pattern = '*/a.lua',
+        once = true,
+        callback = function()
+          error('no space')
+        end,
+      })
+    end
+
+    it('leaves nothing: no file, no directory, nothing to revert', function()
+      local before = #require('mcp-tools.editor.edit.history').list()
+      for _, new_text in ipairs({ 'one\n', '\239\187\191one\r\ntwo\r\n', '' }) do
+        fail_writes()
+        refused('tool_error', 'no space', both(new_text))
+        t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
+        t.matches('local a = 1', text())
+      end
+      t.eq(before, #require('mcp-tools.editor.edit.history').list())
+    end)
+
+    it('can be reverted as a whole after it succeeded', function()
+      t.ok(project.call('file_edit', both('\239\187\191one\n')))
+      t.eq('\239\187\191one\n', disk(project.root .. '/new/deep/b.txt'))
+      t.ok((project.call('change_revert', vim.empty_dict())))
+      t.eq(nil, vim.uv.fs_stat(project.root .. '/new/deep/b.txt'))
+      t.matches('local a = 1', text())
+    end)
+
+    it('leaves nothing if it is cancelled while the file is created', function()
+      for rounds = 0, 12 do
+        local call = project.start('file_edit', both('text'))
+        for _ = 1, rounds do
+          vim.wait(1)
+        end
+        call:cancel('test')
+        t.wait(function()
+          return call:ended() and not require('mcp-tools.privacy.read').is_reading()
+        end)
+        vim.wait(30)
+        local is_made = vim.uv.fs_stat(project.root .. '/new') ~= nil
+        t.eq({ rounds, is_made }, { rounds, text():match('a = 5') ~= nil })
+        if is_made then
+          break
+        end
+      end
+    end)
+  end)
+
+  it('shows the differences of many closed files in one question', function()
+    vim.cmd('silent bwipeout!')
+    local edits = {}
+    for i = 1, 30 do
+      project.write(i .. '.txt', 'old\n')
+      edits[i] = { path = i .. '.txt', old_text = 'old', new_text = 'new ' .. i }
+    end
+    local shown = t.ok(project.previewed(require('mcp-tools.tools.file.edit'), { edits = edits }))
+    t.matches('%+new 1\n.*%+new 30\n', shown)
   end)
 end)

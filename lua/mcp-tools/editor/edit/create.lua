@@ -1,10 +1,13 @@
 --- Creates files with their directories.
 
+local access = require('mcp-tools.privacy.access')
+local buffer_change = require('mcp-tools.editor.edit.change')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
+local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local read_state = require('mcp-tools.editor.edit.read_state')
@@ -91,16 +94,28 @@ local function write_new(work, path, text)
   return problem and not_created(path, problem) or nil
 end
 
---- Creates a file and missing directories, or nothing if an error occurs. It continues if the call ends meanwhile.
+---@class mcp-tools.CreatedFile
+---@field path string resolved
+---@field shown string
+---@field lines string[] its text
+---@field directories string[] created for it, parents first
+---@field note mcp-tools.ReviewNote
+
+--- Creates a file and missing directories, or nothing if an error occurs or the call ends meanwhile.
 ---@param ctx mcp-tools.Ctx
 ---@param path string resolved
 ---@param text string
+---@return string[]? directories created for it, parents first
 ---@return mcp-tools.Error? err
 local function create(ctx, path, text)
   return ctx:await(function(done)
+    local made = {}
     task.run({}, function(work)
-      local made = {}
       local err = create_directories(work, vim.fs.dirname(path), ctx.root, made) or write_new(work, path, text)
+      if not err and ctx:cancelled() then
+        work:uv(uv.fs_unlink, path)
+        err = errors.new('cancelled', 'cancelled before the file was created')
+      end
       for i = #made, 1, -1 do
         if err then
           work:uv(uv.fs_rmdir, made[i])
@@ -108,7 +123,8 @@ local function create(ctx, path, text)
       end
       return err
     end, function(ok, err)
-      done(ok and err or not ok and not_created(path, err) or nil)
+      err = not ok and not_created(path, err) or err
+      done(not err and made or nil, err)
     end)
   end)
 end
@@ -117,7 +133,7 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param path string resolved
 ---@param text string
----@return mcp-tools.ReviewNote? note
+---@return mcp-tools.CreatedFile? created
 ---@return mcp-tools.Error? err
 function M.file(ctx, path, text)
   local note, err = {}, nil
@@ -128,16 +144,46 @@ function M.file(ctx, path, text)
       edit_review.before_new(ctx, path, text, done)
     end)
   end
-  err = err or create(ctx, path, text)
-  if err then
+  local directories
+  if not err then
+    directories, err = create(ctx, path, text)
+  end
+  if not directories then
     return nil, err
   end
-  disk.notify_servers(path, CREATED)
-  edit.record_created(path, text == '' and {} or file_text.lines_of(text), ctx)
-  if not (note and note.edited) then
-    read_state.note(ctx, { path = path })
+  local lines = text == '' and {} or file_text.lines_of(file_text.decode(text))
+  return { path = path, shown = access.shown(path, ctx.root), lines = lines, directories = directories, note = note }
+end
+
+--- Records files that a call has created: in the history, and that the client knows their text.
+---@param ctx mcp-tools.Ctx
+---@param created mcp-tools.CreatedFile
+function M.record(ctx, created)
+  disk.notify_servers(created.path, CREATED)
+  edit.record_created(created.path, created.lines, ctx)
+  if not (created.note and created.note.edited) then
+    read_state.note(ctx, created)
   end
-  return note
+end
+
+--- Removes created files that nobody has changed since, and their directories.
+---@param list mcp-tools.CreatedFile[]
+---@param cb fun()
+function M.remove(list, cb)
+  task.run({}, function(work)
+    for i = #list, 1, -1 do
+      local one = list[i]
+      local err = work:await(function(done)
+        buffer_change.delete_created(one.path, one.lines, done)
+      end)
+      if err then
+        log.error('cannot undo an edit of several files completely: %s', err.message)
+      end
+      for j = err and 0 or #one.directories, 1, -1 do
+        work:uv(uv.fs_rmdir, one.directories[j])
+      end
+    end
+  end, cb)
 end
 
 return M

@@ -104,6 +104,7 @@ end
 ---@field state mcp-tools.DiskState?
 ---@field prepared mcp-tools.PreparedEdits?
 ---@field done mcp-tools.EditDone?
+---@field version mcp-tools.FileVersion? with exactly the edits
 ---@field written boolean?
 ---@field gone string? path of a buffer that was closed during review
 
@@ -217,7 +218,9 @@ local function change_all(work, targets, opts)
     end
     if err then
       return err
-    elseif target.done and is_written and buffer_change.has_changed(target.done) then
+    end
+    target.version = read_state.version(target)
+    if target.done and is_written and buffer_change.has_changed(target.done) then
       table.insert(to_write, target)
     elseif target.done then
       buffer_change.finish(target.done)
@@ -236,6 +239,8 @@ local function change_all(work, targets, opts)
     if err then
       return err
     end
+    local now = read_state.version(target)
+    target.version = read_state.is_same(target.version, now) and now or nil -- a formatter, or the user
     target.written = true
   end
 end
@@ -336,8 +341,8 @@ function M.apply_all(items, opts, cb)
       return
     end
     for i, target in ipairs(targets) do
-      if known[i] and not (files.edited or target.gone) then
-        read_state.note(ctx, target)
+      if known[i] and target.version and not (files.edited or target.gone) then
+        read_state.note(ctx, target, target.version)
       end
     end
     for i, target in ipairs(targets) do

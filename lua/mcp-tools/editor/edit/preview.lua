@@ -94,6 +94,24 @@ function M.of(args, edits_of, again, ends_of)
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
 
+--- Returns previews of several files as one. All files that have to be read are read at once.
+---@generic T
+---@param list T[]
+---@param preview_of fun(one: T): string?, mcp-tools.Error?
+---@return string?
+---@return mcp-tools.Error? err
+function M.of_all(list, preview_of)
+  local parts, is_reading = {}, false
+  for i, one in ipairs(list) do
+    local text, err = preview_of(one)
+    if not text then
+      return nil, err
+    end
+    parts[i], is_reading = text, is_reading or text == M.READING
+  end
+  return is_reading and M.READING or table.concat(parts)
+end
+
 --- Returns the diff that creating a file would make.
 ---@param path string
 ---@param text string

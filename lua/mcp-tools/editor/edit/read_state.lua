@@ -12,6 +12,7 @@ local MAX_FILES = 1000
 ---@class mcp-tools.FileVersion
 ---@field bufnr integer? loaded
 ---@field changedtick integer?
+---@field is_modified boolean?
 ---@field stamp string? state of the file, if it has the same text
 
 local versions_of = per_session(function()
@@ -34,6 +35,7 @@ function M.version(place)
   return {
     bufnr = is_loaded and bufnr or nil,
     changedtick = is_loaded and vim.api.nvim_buf_get_changedtick(bufnr) or nil,
+    is_modified = is_loaded and vim.bo[bufnr].modified or nil,
     stamp = stat and vim.inspect({ stat.mtime, stat.ctime, stat.size, stat.ino }) or nil,
   }
 end
@@ -46,6 +48,19 @@ function M.note(ctx, place, version)
   versions_of(ctx):set(key_of(place), version or M.version(place))
 end
 
+--- Returns whether two versions of a file have the same text.
+---@param known mcp-tools.FileVersion
+---@param now mcp-tools.FileVersion
+---@return boolean
+function M.is_same(known, now)
+  if now.bufnr and now.bufnr == known.bufnr then
+    -- `:write` raises changedtick by one; a formatter that it runs, by more.
+    local is_written = known.is_modified and not now.is_modified
+    return now.changedtick == known.changedtick + (is_written and 1 or 0)
+  end
+  return now.stamp ~= nil and now.stamp == known.stamp
+end
+
 --- Returns whether a client knows the current text of a file.
 ---@param ctx mcp-tools.Ctx
 ---@param place { path: string?, bufnr: integer? } `path`: resolved
@@ -55,11 +70,7 @@ function M.is_known(ctx, place)
   if not known then
     return nil
   end
-  local now = M.version(place)
-  if now.bufnr and now.bufnr == known.bufnr then
-    return now.changedtick == known.changedtick
-  end
-  return now.stamp ~= nil and now.stamp == known.stamp
+  return M.is_same(known, M.version(place))
 end
 
 return M

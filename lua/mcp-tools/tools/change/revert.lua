@@ -190,21 +190,18 @@ return {
   reviewed = true,
   preview = function(args, again, call)
     local changes, err = changes_of(args, call or { host = 'mcp' })
-    local parts = {}
-    for _, change in ipairs(changes or {}) do
-      local text = change.is_new and ('Deletes %s, which edit #%d created.\n'):format(shown(change), change.id)
-      if not text then
-        text, err = preview.of(place_of(change), function(lines)
-          local hunks, fault = edit.reverse(change, lines)
-          return hunks and hunk_list.edits(hunks), fault
-        end, again)
-      end
-      if not text or text == preview.READING then
-        return text, err
-      end
-      table.insert(parts, text)
+    if not changes then
+      return nil, err
     end
-    return changes and table.concat(parts), err
+    return preview.of_all(changes, function(change)
+      if change.is_new then
+        return ('Deletes %s, which edit #%d created.\n'):format(shown(change), change.id)
+      end
+      return preview.of(place_of(change), function(lines)
+        local hunks, fault = edit.reverse(change, lines)
+        return hunks and hunk_list.edits(hunks), fault
+      end, again)
+    end)
   end,
   run = function(ctx, args)
     local changes, err = changes_of(args, ctx, ctx)

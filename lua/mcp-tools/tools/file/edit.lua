@@ -2,13 +2,11 @@
 
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local answer = require('mcp-tools.editor.diagnostics.edit_answer')
-local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local create = require('mcp-tools.editor.edit.create')
 local edit = require('mcp-tools.editor.edit')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local errors = require('mcp-tools.errors')
-local file_text = require('mcp-tools.files.text')
 local patches = require('mcp-tools.editor.text.patch')
 local preview = require('mcp-tools.editor.edit.preview')
 local read_state = require('mcp-tools.editor.edit.read_state')
@@ -60,7 +58,9 @@ local EDIT = {
 ---@return mcp-tools.Error? err
 local function prepare(args)
   for name, value in pairs(args) do
-    args[name] = value ~= vim.NIL and value or nil
+    if value == vim.NIL then
+      args[name] = nil
+    end
   end
   if args.patch ~= nil and args.edits ~= nil then
     return nil, errors.new('validation_error', 'patch: cannot be combined with edits')
@@ -217,21 +217,19 @@ end
 --- Creates the new files.
 ---@param ctx mcp-tools.Ctx
 ---@param groups mcp-tools.EditGroup[]
----@param made table receives { path, shown, lines } of those that were created, and whether the user `edited` one
+---@param made mcp-tools.CreatedFile[] receives those that were created
 ---@return mcp-tools.Error? err
 local function create_all(ctx, groups, made)
   for _, group in ipairs(groups) do
-    local text = group.edits[1].new_text
     local found, err = target.await(ctx, { path = group.path }, {})
-    local note
+    local one
     if found then
-      note, err = create.file(ctx, found.path, text)
+      one, err = create.file(ctx, found.path, group.edits[1].new_text)
     end
-    if not note then
+    if not one then
       return err
     end
-    made.edited = made.edited or note.edited
-    table.insert(made, { path = found.path, shown = found.shown, lines = file_text.lines_of(text) })
+    table.insert(made, one)
   end
 end
 
@@ -244,28 +242,18 @@ local function preview_all(args, again)
   if not groups then
     return nil, err
   end
-  local parts = {}
-  for _, group in ipairs(groups) do
-    local text
+  return preview.of_all(groups, function(group)
     if group.is_new then
-      text, err = preview.of_new(group.path, group.edits[1].new_text)
-    else
-      text, err = preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
-        local is_quick = group.hunks and patches.is_quick(lines, group.hunks)
-        if not is_quick and (group.hunks or not search_edits.is_quick(lines, group.edits)) then
-          return nil, nil, 'the text is too large'
-        end
-        return edits_of(lines, group, { brief = #lines > MAX_LINES })
-      end, again)
+      return preview.of_new(group.path, group.edits[1].new_text)
     end
-    if not text then
-      return nil, err
-    elseif text == preview.READING then
-      return text
-    end
-    table.insert(parts, text)
-  end
-  return table.concat(parts)
+    return preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
+      local is_quick = group.hunks and patches.is_quick(lines, group.hunks)
+      if not is_quick and (group.hunks or not search_edits.is_quick(lines, group.edits)) then
+        return nil, nil, 'the text is too large'
+      end
+      return edits_of(lines, group, { brief = #lines > MAX_LINES })
+    end, again)
+  end)
 end
 
 --- Hunks of a patch, as `patches.parse` returns them.
@@ -340,14 +328,9 @@ return {
     end
     local files, more
     local made = {}
-    local function remove_made()
-      for _, one in ipairs(made) do
-        buffer_change.delete_created(one.path, one.lines, function() end)
-      end
-    end
     ctx:on_cancel(function()
       if not files then
-        remove_made()
+        create.remove(made, function() end)
       end
     end)
     err = create_all(ctx, new, made)
@@ -359,10 +342,15 @@ return {
       end
     end
     if not files then
-      remove_made()
+      ctx:await(function(done)
+        create.remove(made, done)
+      end)
       return nil, err
     end
-    files.edited = files.edited or made.edited
+    for _, one in ipairs(made) do
+      create.record(ctx, one)
+      files.edited = files.edited or one.note.edited
+    end
     return answer.of(ctx, args, files, { more = more, created = made })
   end,
   render = answer.text,

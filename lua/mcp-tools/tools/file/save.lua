@@ -12,18 +12,18 @@ local utf8 = require('mcp-tools.util.utf8')
 local MAX = 100
 
 --- Returns the files with unsaved changes that the client has edited.
----@param ctx mcp-tools.Ctx
+---@param client mcp-tools.Ctx|mcp-tools.Call
 ---@return string[] paths
-local function own(ctx)
+local function own(client)
   local paths, seen = {}, {}
   for _, change in ipairs(history.list()) do
-    local bufnr = not seen[change.path] and buffers.of_path(change.path)
-    seen[change.path] = true
-    if bufnr and vim.bo[bufnr].modified and history.is_of(change, ctx) then
-      table.insert(paths, change.path)
+    if not seen[change.path] and history.is_of(change, client) then
+      seen[change.path] = true
+      local bufnr = buffers.of_path(change.path)
+      paths[#paths + 1] = bufnr and vim.bo[bufnr].modified and change.path or nil
     end
   end
-  return paths
+  return vim.list_slice(paths, 1, MAX)
 end
 
 --- Saves one file.
@@ -60,23 +60,19 @@ return {
   annotations = { read_only = false, destructive = true, idempotent = true },
   recommended = true,
   needs_approval = 'it writes files',
-  preview = function(args, again)
-    local parts = {}
-    for _, path in ipairs(args.paths or {}) do
+  preview = function(args, again, call)
+    local text, err = edit_preview.of_all(args.paths or own(call), function(path)
       local found = buffers.find({ path = path })
-      local err = found and found.bufnr and vim.bo[found.bufnr].modified and save.refusal(found.bufnr) or nil
-      local text
-      if not err then
-        text, err = edit_preview.of_write({ path = path }, again)
+      if found and not found.bufnr then
+        return ''
       end
-      if not text and err.code ~= 'not_found' then
-        return nil, err
-      elseif text == edit_preview.READING then
-        return text
+      local refusal = found and vim.bo[found.bufnr].modified and save.refusal(found.bufnr)
+      if refusal then
+        return nil, refusal
       end
-      table.insert(parts, text)
-    end
-    return #parts > 0 and table.concat(parts) or 'The unsaved files that this client has changed.'
+      return edit_preview.of_write({ path = path }, again)
+    end)
+    return text == '' and 'There is nothing to save.\n' or text, err
   end,
   run = function(ctx, args)
     local files, failed = {}, 0

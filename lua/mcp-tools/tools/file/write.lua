@@ -142,12 +142,13 @@ return {
     elseif stat or found.bufnr then
       return replace(ctx, args, found.path)
     end
-    local note
-    note, err = create.file(ctx, found.path, args.text)
-    if not note then
+    local created
+    created, err = create.file(ctx, found.path, args.text)
+    if not created then
       return nil, err
     end
-    return answer.of(ctx, args, note, { created = { { path = found.path, shown = found.shown } } })
+    create.record(ctx, created)
+    return answer.of(ctx, args, created.note, { created = { created } })
   end,
   render = answer.text,
 }

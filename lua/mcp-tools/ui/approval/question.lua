@@ -5,6 +5,7 @@ local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.privacy.read')
 local sanitize = require('mcp-tools.util.sanitize')
 local source = require('mcp-tools.registry.source')
 
@@ -14,6 +15,8 @@ local M = {}
 
 --- Within this time after a question replaced another one, an answer may be meant for the earlier one.
 local GUARD_NS = 400e6
+--- Maximum number of times that a preview is computed until all its files have been read.
+local MAX_ROUNDS = 10
 
 ---@alias mcp-tools.Choice
 ---| 'once'    # this call
@@ -154,9 +157,18 @@ end
 --- Returns the callback for a preview that is completed later: it updates the question. If the call would fail it ends
 --- the question, except for files outside the project, about which the client must learn nothing before the answer.
 ---@param question mcp-tools.Question
+---@param rounds? integer how often it may still be called
 ---@return fun(err: mcp-tools.Error?)
-local function renewer(question)
-  return function(err)
+local function renewer(question, rounds)
+  rounds = rounds or MAX_ROUNDS
+  local is_waiting = false
+  local function renew()
+    if not question.closed then
+      question.preview = read_preview(question, rounds > 1 and renewer(question, rounds - 1) or nil)
+      question:renew()
+    end
+  end
+  return vim.schedule_wrap(function(err)
     local outside = vim.iter(question.targets):any(function(target)
       return target.path ~= nil and (target.unclear or not paths.inside(target.path, question.root))
     end)
@@ -164,10 +176,11 @@ local function renewer(question)
       return
     elseif err and not outside then
       return question:close('ended', nil, err, 'preview')
+    elseif not is_waiting then
+      is_waiting = true
+      read.once_read(renew) -- several files are read at once
     end
-    question.preview = read_preview(question)
-    question:renew()
-  end
+  end)
 end
 
 --- Returns the preview, computed once for each question. Previews of untrusted definitions are ignored.
@@ -178,7 +191,7 @@ function M.preview_of(question)
   if not definition.preview or not source.is_trusted(definition, question.root) then
     return nil
   elseif question.preview == nil then
-    question.preview = read_preview(question, vim.schedule_wrap(renewer(question)))
+    question.preview = read_preview(question, renewer(question))
   end
   return question.preview or nil, not question.preview and 'its preview failed (:McpTools log)' or nil
 end
@@ -191,7 +204,7 @@ local function has_changed(question)
     return false -- none was shown
   end
   local before = question.preview
-  question.preview = read_preview(question, vim.schedule_wrap(renewer(question)))
+  question.preview = read_preview(question, renewer(question))
   return question.preview ~= before
 end
 

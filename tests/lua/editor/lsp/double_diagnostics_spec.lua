@@ -401,6 +401,22 @@ describe('diagnostics after edits', function()
     vim.bo[bufnr].modified = false
   end)
 
+  it('an edit that only moves an error does not call it new', function()
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    project.call('editor_servers')
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'old' })
+    local args = { path = path, edits = { { search = 'one', replace = 'two\none' } } }
+    local fresh = { kind = 'tool', host = 'mcp', client = { name = 'has not asked before' } }
+    local call = require('mcp-tools.core').get().executor:execute('file_edit', args, fresh)
+    t.wait(function()
+      return s:heard('textDocument/didChange')
+    end)
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'old' })
+    local one = double_project.result_of(call).diagnostics[1]
+    t.eq({ 'yes', 1, false }, { one.checked, one.total, one.only_new })
+    vim.bo[bufnr].modified = false
+  end)
+
   describe('semantic tokens', function()
     local TOKENS = 'textDocument/semanticTokens/full'
     local capabilities = {

@@ -260,7 +260,7 @@ describe('tools that show the state of the editor', function()
       t.eq({ { 'Message 5', 'Message 4' }, 5 }, { found.rows, found.total })
       t.matches('password=%[secret%]', lookup('messages').rows[1])
       t.eq(
-        '5 messages; 1-1 shown, offset=1 goes on\nMessage 5',
+        '5 messages; 1-1 shown, offset=1 continues\nMessage 5',
         project.text('editor_lookup', { what = 'messages', query = 'message', limit = 1 })
       )
       t.eq(

@@ -119,7 +119,7 @@ describe('file_search', function()
     end
     project.write('many.txt', table.concat(lines, '\n'))
     local text = search({ query = 'needle', limit = 2, offset = 1 })
-    t.matches('^3000 matches in 1 file; 2%-3 shown, offset=3 goes on\nmany.txt:2: needle 2 x+\nmany.txt:3: ', text)
+    t.matches('^3000 matches in 1 file; 2%-3 shown, offset=3 continues\nmany.txt:2: needle 2 x+\nmany.txt:3: ', text)
     text = search({ query = 'needle', limit = 2, context = 20 })
     t.matches('many.txt%-22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })

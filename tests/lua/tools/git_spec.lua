@@ -38,7 +38,7 @@ describe('git_status', function()
     vim.cmd.edit(p.root .. '/a.lua')
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
     t.matches(
-      '^main; 5 files; 1%-2 shown, offset=2 goes on\n%?%? 1.txt\n%?%? 2.txt\n',
+      '^main; 5 files; 1%-2 shown, offset=2 continues\n%?%? 1.txt\n%?%? 2.txt\n',
       p.text('git_status', { limit = 2 })
     )
     local last = p.text('git_status', { limit = 2, offset = 4 })
@@ -287,7 +287,7 @@ describe('git_log', function()
     local log = p.ok('git_log', { limit = 1 })
     t.eq({ 'second', 'A Person', 1 }, { log.commits[1].subject, log.commits[1].author, log.next_offset })
     t.matches('^%d%d%d%d%-%d%d%-%d%dT', log.commits[1].date)
-    t.matches('^cut; offset=1 goes on\n%x+ %S+ A Person: %(HEAD %-> main%) second$', p.text('git_log', { limit = 1 }))
+    t.matches('^cut; offset=1 continues\n%x+ %S+ A Person: %(HEAD %-> main%) second$', p.text('git_log', { limit = 1 }))
     t.matches('^%x+ %d[%d%-]+T%S+ A Person: first$', p.text('git_log', { offset = 1 }))
   end)
 

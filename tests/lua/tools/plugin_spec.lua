@@ -69,7 +69,7 @@ describe('plugin_info', function()
     t.eq(about:format(folder) .. '\nzebra\nzebra._private\nzebra.util.deep', p.text('plugin_info', { name = 'zebra' }))
     t.eq(nil, package.loaded['zebra'])
     t.matches(
-      'modules: 3; 2%-2 shown, offset=2 goes on\nzebra._private$',
+      'modules: 3; 2%-2 shown, offset=2 continues\nzebra._private$',
       p.text('plugin_info', { name = 'zebra', limit = 1, offset = 1 })
     )
   end)
@@ -93,7 +93,7 @@ describe('plugin_info', function()
 
   it('returns the readme in pages', function()
     t.eq(
-      'README.md; 1-1 shown, offset=1 goes on\n# Zebra',
+      'README.md; 1-1 shown, offset=1 continues\n# Zebra',
       p.text('plugin_info', { name = 'zebra', readme = true, limit = 1 })
     )
     t.eq({ 'one', 'two', '' }, p.ok('plugin_info', { name = 'zebra', readme = true, offset = 2 }).rows)

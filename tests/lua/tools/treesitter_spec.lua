@@ -86,7 +86,7 @@ describe('treesitter_query', function()
       (call({ path = 'a.lua', query = query }))
     )
     t.eq(
-      'a.lua: 4 captures; 3-3 shown, offset=3 goes on\n@name 2:18-2:18 a',
+      'a.lua: 4 captures; 3-3 shown, offset=3 continues\n@name 2:18-2:18 a',
       (call({ path = 'a.lua', query = query, limit = 1, offset = 2 }))
     )
     t.matches('^a.lua: 2 captures', (call({ path = 'a.lua', query = query, start_line = 2, end_line = 2 })))

@@ -110,13 +110,7 @@ function M.text(answer)
   if #answer.files > MAX_FILES then
     table.insert(rows, ('and %d more files'):format(#answer.files - MAX_FILES))
   end
-  for _, one in ipairs(answer.rejected or {}) do
-    local reason = one.reason and ': ' .. one.reason or ''
-    table.insert(rows, ('rejected by the user: %s:%d%s'):format(one.path, one.line, reason))
-  end
-  if answer.edited_by_user then
-    table.insert(rows, 'the user changed the proposed text; read it before you go on')
-  end
+  result.add_review(rows, answer)
   for _, one in ipairs(answer.diagnostics or {}) do
     add_diagnostics(rows, one)
   end

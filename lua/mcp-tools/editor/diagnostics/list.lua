@@ -256,8 +256,9 @@ end
 
 --- Returns an answer of `list` as text.
 ---@param answer table
+---@param args { min_severity: string?, severity: string?, source: string? }
 ---@return string
-function M.text(answer)
+function M.text(answer, args)
   local counts = {}
   for _, severity in ipairs({ 'error', 'warning', 'info', 'hint' }) do
     if answer.counts[severity] then
@@ -266,7 +267,10 @@ function M.text(answer)
   end
   local new = type(answer.new) == 'table' and #answer.new or answer.new
   local fixed = type(answer.fixed) == 'table' and #answer.fixed or answer.fixed
-  local head = #counts > 0 and table.concat(counts, ', ') or 'no errors or warnings'
+  local nothing = (args.severity or args.source) and 'no such diagnostics'
+    or args.min_severity == 'error' and 'no errors'
+    or 'no errors or warnings'
+  local head = #counts > 0 and table.concat(counts, ', ') or nothing
   local is_unknown = answer.path and answer.checked ~= 'yes' or #(answer.unknown or {}) >= (answer.open or math.huge)
   if #counts == 0 and is_unknown then
     head = 'nothing is known'
@@ -296,7 +300,7 @@ function M.text(answer)
     table.insert(rows, ('%s: %s withheld (%s)'):format(each.path, result.count(each.count, 'diagnostic'), each.why))
   end
   if answer.next_offset then
-    table.insert(rows, ('offset=%d goes on'):format(answer.next_offset))
+    table.insert(rows, ('offset=%d continues'):format(answer.next_offset))
   end
   table.insert(rows, answer.note)
   return table.concat(rows, '\n')

@@ -58,6 +58,14 @@ local function diagnostics(bufnr, first, last)
   return list
 end
 
+--- Returns the line of the diagnostic that an action fixes.
+---@param action table
+---@return integer?
+local function line_of(action)
+  local first = type(action.diagnostics) == 'table' and action.diagnostics[1]
+  return first and first.range.start.line + 1 or nil
+end
+
 --- Lists the code actions for a range.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
@@ -102,6 +110,7 @@ function M.list(ctx, args)
           id = keep({ action = action, client = answer.client, bufnr = spot.bufnr, changedtick = tick }),
           title = server_text.text(action.title),
           kind = action.kind,
+          line = is_whole and line_of(action) or nil,
           preferred = action.isPreferred or nil,
           disabled = type(action.disabled) == 'table' and server_text.text(action.disabled.reason) or nil,
         })

@@ -295,9 +295,7 @@ function M.text(answer, head)
   if answer.more_files then
     table.insert(rows, ('and %s'):format(result.count(answer.more_files, 'more file')))
   end
-  if answer.rejected then
-    table.insert(rows, 'rejected by the user: ' .. vim.inspect(answer.rejected):gsub('%s+', ' '))
-  end
+  result.add_review(rows, answer)
   for _, each in ipairs({ answer.failed or false, answer.note or false, answer.diff or false }) do
     if each then
       table.insert(rows, each)
@@ -321,7 +319,7 @@ function M.finish(ctx, plan, answer, dry_run)
     if not files then
       return err
     end
-    answer.rejected, answer.edited_by_person = files.rejected, files.edited
+    answer.rejected, answer.edited_by_user = files.rejected, files.edited
   end
   vim.list_extend(answer.files, M.summary(plan, files))
   answer.places = not (files and changed_in_review(files)) and (answer.places or 0) + plan.count or nil

@@ -50,6 +50,19 @@ function M.count(number, noun, plural)
   return ('%d %s'):format(number, number == 1 and noun or plural or noun .. 's')
 end
 
+--- Adds what the user did in a review of an edit.
+---@param rows string[]
+---@param answer { rejected: mcp-tools.Rejected[]?, edited_by_user: boolean? }
+function M.add_review(rows, answer)
+  for _, one in ipairs(answer.rejected or {}) do
+    local reason = one.reason and ': ' .. one.reason or ''
+    table.insert(rows, ('rejected by the user: %s:%d%s'):format(one.path, one.line, reason))
+  end
+  if answer.edited_by_user then
+    table.insert(rows, 'the user changed the proposed text; read it before you continue')
+  end
+end
+
 --- Adds to the first line of a text which part of a list is shown.
 ---@param head string
 ---@param args { limit: integer, offset: integer }
@@ -61,7 +74,7 @@ function M.with_range(head, args, total)
     return head
   end
   head = ('%s; %d-%d shown'):format(head, math.min(args.offset + 1, last), last)
-  return head .. (last < total and (', offset=%d goes on'):format(last) or '')
+  return head .. (last < total and (', offset=%d continues'):format(last) or '')
 end
 
 ---@class mcp-tools.ListPage

@@ -129,7 +129,7 @@ function M.render(value, args)
   end
   local last = args.offset + #value.failures
   if last < value.total_failures then
-    local text = 'failures %d-%d of %d follow; run="%s", offset=%d goes on'
+    local text = 'failures %d-%d of %d follow; run="%s", offset=%d continues'
     table.insert(head, text:format(args.offset + 1, last, value.total_failures, value.run, last))
   end
   local function rows(with_excerpt)

@@ -412,7 +412,7 @@ function M.of_many(ctx, list, opts)
   local head = ('%d files'):format(#files)
   if opts.offset > 0 or last < #files then
     head = ('files %d-%d of %d'):format(opts.offset + 1, last, #files)
-    head = head .. (last < #files and ('; offset=%d goes on'):format(last) or '')
+    head = head .. (last < #files and ('; offset=%d continues'):format(last) or '')
   end
   if unknown > 0 then
     local names = vim.tbl_keys(filetypes)

@@ -43,7 +43,8 @@ local MAX_LOADED = 10
 local function by_word(ctx, name)
   local word = symbol_tree.word(name)
   if not word then
-    local text = 'symbol: %s is not a word that can be searched for, and there is no language server to ask'
+    local text =
+      'symbol: %s is not a word that can be searched for, and the file has no language server; file_search finds text'
     return nil, errors.new('not_found', text:format(name))
   end
   local found, err = search.find(ctx, { query = word, word = true }, {})
@@ -225,7 +226,7 @@ function M.text(found, opts)
   local last = math.min(opts.offset + opts.limit, lines)
   if opts.offset > 0 or last < lines then
     head = ('%s; lines %d-%d of %d'):format(head, math.min(opts.offset + 1, last), last, lines)
-    head = head .. (last < lines and (', offset=%d goes on'):format(last) or '')
+    head = head .. (last < lines and (', offset=%d continues'):format(last) or '')
   end
   local counts = { head }
   for _, file in ipairs(found.files) do

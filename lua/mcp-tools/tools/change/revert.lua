@@ -1,4 +1,4 @@
---- Takes edits back, as edits of the current text: what was changed later stays.
+--- Reverts edits, as edits of the current text: what was changed later stays.
 
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
@@ -112,7 +112,7 @@ local function since(place, minutes, ctx)
   return between(bufnr, seq, now, ctx)
 end
 
---- Returns the changes to take back.
+--- Returns the changes to revert.
 ---@param args table
 ---@param client mcp-tools.Ctx|mcp-tools.Call
 ---@param ctx mcp-tools.Ctx?
@@ -173,8 +173,8 @@ end
 
 return {
   name = 'change_revert',
-  title = 'Take edits back',
-  description = 'Takes edits back: your last one (of `path` if given), one of change_list, or all of a file since some'
+  title = 'Revert edits',
+  description = 'Reverts edits: your last one (of `path` if given), one of change_list, or all of a file since some'
     .. ' minutes ago. What was typed later is kept. It can be undone itself.',
   search_hint = 'undo, revert, restore, roll back, discard changes',
   args = {

@@ -3,6 +3,7 @@
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
 local code_actions = require('mcp-tools.editor.lsp.code_actions')
 local errors = require('mcp-tools.errors')
+local result = require('mcp-tools.editor.result')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
 local METHOD = 'textDocument/codeAction'
@@ -47,6 +48,16 @@ local function matching(list, apply)
   return #exact > 0 and exact or others
 end
 
+--- Returns titles of actions for an error.
+---@param list table[]
+---@return string
+local function titles(list)
+  local shown = vim.tbl_map(function(action)
+    return action.title
+  end, vim.list_slice(list, 1, 10))
+  return #shown > 0 and table.concat(shown, '; ') or 'none'
+end
+
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return table?
@@ -69,9 +80,14 @@ local function run(ctx, args)
     if not listed then
       return nil, err
     elseif #found ~= 1 then
+      local offered = #found == 0 and listed.actions or found
       local text = #found == 0 and 'no action matches %q; these are offered'
         or 'several actions match %q; apply one by its id'
-      return { actions = #found == 0 and listed.actions or found, note = text:format(id) }
+      text = text:format(id)
+      if args.preview then
+        return nil, errors.new('not_found', ('apply: %s: %s'):format(text, titles(offered)))
+      end
+      return { actions = offered, note = text }
     end
     id = found[1].id
   end
@@ -115,6 +131,14 @@ return {
     column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
   },
+  prepare = function(args)
+    if type(args.kinds) == 'table' then
+      args.kinds = vim.tbl_map(function(kind)
+        return type(kind) == 'string' and kind_of(kind) or kind
+      end, args.kinds)
+    end
+    return args
+  end,
   annotations = { read_only = false, destructive = true },
   recommended = true,
   needs_approval = function(args)
@@ -134,9 +158,7 @@ return {
     return approval_diff.preview(METHOD, args, ('applies %q in %s'):format(args.apply, where), run, again)
   end,
   run = function(ctx, args)
-    if args.kinds then
-      args.kinds = vim.tbl_map(kind_of, args.kinds)
-    elseif not args.path and not args.bufnr and not args.apply then
+    if not args.path and not args.bufnr and not args.apply then
       return nil, errors.new('validation_error', 'path: is required to list actions')
     end
     return run(ctx, args)
@@ -145,11 +167,12 @@ return {
     if not value.actions then
       return workspace_edit.text(value, value.title)
     end
-    local rows = { value.note or ('%d actions; apply one by its id'):format(#value.actions) }
+    local rows = { value.note or ('%s; apply one by its id'):format(result.count(#value.actions, 'action')) }
     for _, action in ipairs(value.actions) do
       local kind = action.kind and (' [%s]'):format(action.kind) or ''
       local why = action.disabled and (' (disabled: %s)'):format(action.disabled) or ''
-      table.insert(rows, ('%s%s: %s%s'):format(action.id, kind, action.title, why))
+      local where = action.line and ('line %d: '):format(action.line) or ''
+      table.insert(rows, ('%s%s: %s%s%s'):format(action.id, kind, where, action.title, why))
     end
     return table.concat(rows, '\n')
   end,

@@ -162,7 +162,7 @@ local HOW = {
   },
   detach = {
     find = sessions.active,
-    reason = 'it lets the program go on without the debugger',
+    reason = 'it lets the program continue without the debugger',
     run = function(ctx, entry)
       return control.disconnect(ctx, sessions.root(entry), false)
     end,
@@ -197,7 +197,7 @@ return {
     how = {
       type = 'string',
       enum = { 'continue', 'over', 'into', 'out', 'to_line', 'pause', 'wait', 'restart', 'stop', 'detach' },
-      description = 'How to go on',
+      description = 'What to do',
       required = true,
     },
     path = { type = 'string', description = 'File for `to_line`' },

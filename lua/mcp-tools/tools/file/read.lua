@@ -116,7 +116,7 @@ return {
     head = value.disk and ('%s; on disk it was %s'):format(head, value.disk) or head
     head = value.lossy and head .. '; bytes that are not UTF-8 are shown as \239\191\189' or head
     if value.next_line then
-      head = ('%s; start_line=%d goes on'):format(head, value.next_line)
+      head = ('%s; start_line=%d continues'):format(head, value.next_line)
     elseif value.truncated then
       head = head .. '; the line is cut'
     end

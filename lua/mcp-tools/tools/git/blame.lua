@@ -144,7 +144,7 @@ return {
     return { runs = runs, next_line = has_more and reached + 1 or nil }
   end,
   render = function(value)
-    local rows = { value.next_line and ('cut; start_line=%d goes on'):format(value.next_line) or nil }
+    local rows = { value.next_line and ('cut; start_line=%d continues'):format(value.next_line) or nil }
     for _, run in ipairs(value.runs) do
       local lines = run.start_line == run.end_line and run.start_line or ('%d-%d'):format(run.start_line, run.end_line)
       local by = run.commit and ('%s %s %s: %s'):format(run.commit, run.date, run.author, run.summary)

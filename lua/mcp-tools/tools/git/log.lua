@@ -73,7 +73,7 @@ return {
     return { commits = commits, next_offset = (more or cut) and args.offset + #commits or nil }
   end,
   render = function(value)
-    local rows = { value.next_offset and ('cut; offset=%d goes on'):format(value.next_offset) }
+    local rows = { value.next_offset and ('cut; offset=%d continues'):format(value.next_offset) }
     for _, commit in ipairs(value.commits) do
       local refs = commit.refs and (' (%s)'):format(commit.refs) or ''
       table.insert(rows, ('%s %s %s:%s %s'):format(commit.commit, commit.date, commit.author, refs, commit.subject))

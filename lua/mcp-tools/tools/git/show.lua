@@ -104,7 +104,7 @@ return {
   end,
   render = function(value)
     if value.text then
-      local rest = value.next_line and ('; start_line=%d goes on'):format(value.next_line) or ''
+      local rest = value.next_line and ('; start_line=%d continues'):format(value.next_line) or ''
       local head = '%s at %s, lines %d-%d of %d%s\n%s'
       return head:format(value.path, value.commit, value.start_line, value.end_line, value.lines, rest, value.text)
     end

@@ -111,7 +111,7 @@ return {
   short_lived = { 'id' },
   needs_approval = function(args, call)
     if args.action == 'start' then
-      return 'it runs a command that goes on until it is stopped'
+      return 'it runs a command until it is stopped'
     end
     return args.action ~= 'list' and jobs.reason(call, args.id)
   end,
@@ -147,7 +147,7 @@ return {
       end, value.jobs)
       return #rows > 0 and table.concat(rows, '\n') or 'no jobs'
     end
-    local head = ('%s: %s; since=%d goes on'):format(value.id, state_of(value), value.next_offset)
+    local head = ('%s: %s; since=%d continues'):format(value.id, state_of(value), value.next_offset)
     head = value.skipped and ('%s; %d bytes before are gone'):format(head, value.skipped) or head
     local output = value.output .. (value.partial or '')
     return output ~= '' and head .. '\n' .. output or head

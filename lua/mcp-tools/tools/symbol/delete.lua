@@ -21,7 +21,7 @@ local function refusal(ctx, found, list)
   if not users then
     return err
   elseif users.incomplete then
-    local text = 'whether %s is used cannot be told: %s; nothing was deleted, try again'
+    local text = 'it is not known whether %s is used: %s; nothing was deleted, try again'
     return errors.new('busy', text:format(found.path, users.incomplete))
   elseif users.total > 0 then
     local text = '%s is in use, so it was not deleted; change these places first\n%s'

@@ -143,7 +143,7 @@ return {
       table.insert(notes, found.incomplete .. ', so there may be more')
     end
     if found.skipped > 0 then
-      table.insert(notes, ('%d more files with that word were not looked at'):format(found.skipped))
+      table.insert(notes, ('%d more files with that word were not searched'):format(found.skipped))
     end
     if found.total == 0 and found.files then
       table.insert(notes, find.searched_text(found))

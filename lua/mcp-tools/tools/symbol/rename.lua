@@ -46,8 +46,9 @@ return {
   recommended = true,
   always_load = true,
   run = run,
-  render = function(value)
-    local head = ('%s is now %s'):format(value.old_name, value.new_name)
+  render = function(value, args)
+    local done = args.preview and '%s would become %s' or '%s is now %s'
+    local head = done:format(value.old_name, value.new_name)
     return workspace_edit.text(value, value.checked and ('%s; checked: %s'):format(head, value.checked) or head)
   end,
 }

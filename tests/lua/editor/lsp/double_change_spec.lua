@@ -399,6 +399,20 @@ describe('the preview of a change by a server', function()
     return at_first, fault or (preview(args))
   end
 
+  it('shows a code action that is named by its kind, and refuses one that nobody offers', function()
+    local change = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno') } }
+    serve({ codeActionProvider = true, hoverProvider = true }, 'textDocument/codeAction', function(params)
+      local is_fix = vim.deep_equal({ 'quickfix' }, params.context.only)
+      return is_fix and { { title = 'Translate', kind = 'quickfix', edit = { changes = change } } } or {}
+    end)
+    local actions = require('mcp-tools.tools.code.actions')
+    local args = actions.prepare({ path = path, kinds = { 'quick fix' }, apply = 'translate', limit = 100 })
+    t.matches('%-one\n%+uno\n', select(2, told(actions.preview, args)))
+    local _, err = told(actions.preview, { path = path, apply = 'inline', limit = 100 })
+    t.eq('not_found', err.code)
+    t.matches('no action matches', err.message)
+  end)
+
   describe('a rename', function()
     it('is shown as the difference that its server makes, which holds for the text that it is of', function()
       local changes = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno') } }

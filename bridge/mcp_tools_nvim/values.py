@@ -280,6 +280,7 @@ class Settings:
     tool_prefix: str = "nvim_"
     tool_timeout: int = 300_000
     instructions: str = ""
+    scoped_clients: tuple[str, ...] = ()
     root: str = ""
     cwd: str = ""
     state_dir: str = ""

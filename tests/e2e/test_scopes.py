@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -49,6 +50,24 @@ async def test_a_url_narrows(scoped: Bridge, transport: Transport) -> None:
                 await client.call_tool(name, {})
             assert (caught.value.error.code, caught.value.error.message) == (-32602, f"Unknown tool: {name}")
         assert (await client.list_prompts()).prompts
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("?tools=file,test_echo&readonly", {"file_read"}),
+        ("?catalogue=search", {"tools_search"}),
+        ("?tools=test_echo", set()),
+    ],
+)
+async def test_the_instructions_name_only_tools_that_the_client_sees(
+    scoped: Bridge, transport: Transport, query: str, named: set[str]
+) -> None:
+    async with connect(scoped, transport, query) as client:
+        text = client.instructions or ""
+        assert "Project: " in text
+        assert {name for name in re.findall(r"nvim_(\w+)", text)} == named
+        assert named <= await tool_names(client)
 
 
 async def test_the_editor_narrows_by_name(scoped: Bridge, transport: Transport) -> None:

@@ -58,6 +58,12 @@ class Tools:
         """Returns the lists of clients with a scope."""
         return {} if self.pages.views is None else self.pages.views.scoped()
 
+    async def names(self, view: View) -> list[str] | None:
+        """Returns the names of the tools that a client sees; None = Neovim has not listed them."""
+        listing = self.pages.listing if self.pages.views is None else self.pages.views.of(view)
+        await listing.ensure()
+        return None if listing.current is None else listing.current.names
+
     async def schema(self, name: str, scope: Scope | None) -> dict[str, Any] | None:
         """Returns the current `input_schema` of a tool in a scope."""
         views = self.pages.views

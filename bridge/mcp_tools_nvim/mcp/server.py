@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import contextlib
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from functools import cached_property
 from typing import Any
 
 import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.subscriptions import (
@@ -21,8 +23,10 @@ from mcp.server.subscriptions import (
 
 from .. import __version__
 from ..calls.runner import Calls
+from ..errors import EditorError
 from ..neovim.nvim import NvimEditor
 from ..values import ServerInfo, Settings, View
+from .dispatch import RequestContext, dispatch_of, view_of
 from .fast_path import FastPath
 from .inputs import RequestStates, set_log_level
 from .methods import Prompts, Resources, Tools
@@ -129,6 +133,44 @@ class BridgeServer(Server[Any]):
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
+class Instructions:
+    """Gives clients with a scope the instructions for the tools that they see.
+
+    Args:
+        editor: composes the instructions.
+        tools: the lists of tools.
+        clients: names of clients whose tools the options limit.
+    """
+
+    def __init__(self, editor: NvimEditor, tools: Tools, clients: Collection[str]) -> None:
+        self._editor = editor
+        self._tools = tools
+        self._clients = clients
+
+    def install(self, server: Server[Any]) -> None:
+        """Adds the middleware to a server."""
+        server.middleware.append(self._scoped)  # type: ignore[arg-type]  # any awaitable will do
+
+    def _scoped(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
+        if ctx.method == "initialize":  # the connection knows the client only afterwards
+            client = ((ctx.params or {}).get("clientInfo") or {}).get("name", "")
+            view = View(client, dispatch_of(ctx).scope)
+        elif ctx.method == "server/discover":
+            view = view_of(ctx)
+        else:
+            return call_next(ctx)
+        is_scoped = view.scope is not None or view.client in self._clients
+        return self._replaced(ctx, call_next, view) if is_scoped else call_next(ctx)
+
+    async def _replaced(self, ctx: RequestContext, call_next: CallNext, view: View) -> HandlerResult:
+        result = await call_next(ctx)
+        names = await self._tools.names(view)
+        if isinstance(result, dict) and names is not None:
+            with contextlib.suppress(EditorError):  # then those for all tools are better than none
+                return {**result, "instructions": await self._editor.instructions(names)}
+        return result
+
+
 class Assembly:
     """The server and its parts.
 
@@ -163,6 +205,7 @@ class Assembly:
         sessions = settings.limits.sessions
         self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen, sessions)
         editor.on("changed", self.announcer.changed)
+        self._instructions = Instructions(editor, self.tools, settings.scoped_clients)
         self.server = self._build(settings.instructions)
         self.fast = FastPath(calls, self.server.server_info_stamp)
 
@@ -194,6 +237,7 @@ class Assembly:
         )
         server.middleware.clear()  # removes the SDK's tracing, which takes 11 µs per call and is not used
         self._states.install(server)
+        self._instructions.install(server)
         lists = {
             "tools/list": self.tools.pages,
             "resources/list": self.resources.fixed,

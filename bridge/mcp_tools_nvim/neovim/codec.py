@@ -152,7 +152,7 @@ def _endpoint(raw: Any) -> AgentEndpoint:
 
 def _settings(raw: dict[str, Any]) -> Settings:
     values = {f.name: raw[f.name] for f in fields(Settings) if raw.get(f.name) is not None}
-    for name in ("allowed_hosts", "allowed_origins"):
+    for name in ("allowed_hosts", "allowed_origins", "scoped_clients"):
         values[name] = tuple(values.get(name) or ())
     limits = _table(raw.get("limits"))
     values["limits"] = Limits(**{f.name: int(limits[f.name]) for f in fields(Limits) if f.name in limits})

@@ -137,6 +137,10 @@ class NvimEditor:
             args.append({"client": view.client} | (scope or {}))
         return self._request("list", args, self._channel.time() + ANSWER_WITHIN, codec.listing)
 
+    def instructions(self, names: Sequence[str]) -> asyncio.Future[str]:
+        """Returns the instructions for a client that sees only the tools with these names."""
+        return self._request("instructions", (names,), self._channel.time() + ANSWER_WITHIN, str)
+
     def execute(
         self,
         call_id: str,

@@ -265,6 +265,8 @@ function M.list(kind, revision, seen_by)
   return reply
 end
 
+M.instructions = settings.instructions
+
 --- Decodes a value that was sent as JSON text, because it is nested too deeply for msgpack.
 ---@param value table|string|nil
 ---@return table?

@@ -6,6 +6,7 @@ local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.instances.project')
 local selection = require('mcp-tools.loading.selection')
+local tool_search = require('mcp-tools.scope.tool_search')
 
 local M = {}
 
@@ -29,21 +30,31 @@ local ADVICE = {
   { 'test_run', 'for tests' },
   { 'debug_run', 'to see values' },
   { 'editor_state', 'when the user says "this" or "selected"' },
+  { tool_search.SEARCH, 'to find tools for definitions, uses, renames, diagnostics, tests, the debugger, selections' },
 }
 
---- Returns the lines about the bundled tools that the options switch on.
----@return string[]
-local function advice()
-  local lines, prefix, groups = {}, config.get().tool_prefix, {}
-  for _, file in ipairs(bundled.files('tools')) do
-    groups[file.name] = file.group
+--- Returns the published names of the bundled tools that the options switch on.
+---@return table<string, true>
+local function requested()
+  local prefix, names = config.get().tool_prefix, {}
+  if config.get().catalogue == 'search' then
+    return { [prefix .. tool_search.SEARCH] = true }
   end
+  for _, file in ipairs(bundled.files('tools')) do
+    names[prefix .. file.name] = bundled.is_requested('tools', file.name, file.group) or nil
+  end
+  return names
+end
+
+--- Returns the lines about bundled tools that a client sees.
+---@param seen table<string, true> published names
+---@return string[]
+local function advice(seen)
+  local lines, prefix = {}, config.get().tool_prefix
   for _, row in ipairs(ADVICE) do
     local names = {}
     for name in row[1]:gmatch('%S+') do
-      if groups[name] and bundled.is_requested('tools', name, groups[name]) then
-        table.insert(names, prefix .. name)
-      end
+      table.insert(names, seen[prefix .. name] and prefix .. name or nil)
     end
     if #names > 0 then
       table.insert(lines, ('- %s %s'):format(table.concat(names, ', '), row[2]))
@@ -54,9 +65,14 @@ end
 
 --- Returns the instructions for clients: what the tools are for, the project, and the user's own text. Some agents
 --- repeat them in every prompt, so they are short, and nothing in them changes while the editor runs.
+---@param names? string[] of all tools that the client sees; default: those that the options switch on
 ---@return string
-local function instructions()
-  local lines = advice()
+function M.instructions(names)
+  local seen = names and {} or requested()
+  for _, name in ipairs(names or {}) do
+    seen[name] = true
+  end
+  local lines = advice(seen)
   local about = "Neovim: the user's open files, unsaved text, language servers, tests and debugger."
   if #lines > 0 then
     table.insert(lines, 1, about .. ' Prefer these tools to grep, sed and whole-file reads:')
@@ -83,7 +99,8 @@ function M.get()
   return {
     tool_prefix = options.tool_prefix,
     tool_timeout = options.bridge.tool_timeout,
-    instructions = instructions(),
+    instructions = M.instructions(),
+    scoped_clients = vim.tbl_keys(options.clients),
     root = project.root(),
     cwd = vim.uv.cwd(),
     state_dir = project.state_dir(),

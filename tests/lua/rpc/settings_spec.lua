@@ -27,6 +27,12 @@ describe('instructions', function()
     end
   end)
 
+  it('name the search where the tools are behind it', function()
+    local text = instructions({ tools = 'all', catalogue = 'search' })
+    t.matches('\n%- nvim_tools_search to find', text)
+    t.ok(not text:find('symbol_find', 1, true))
+  end)
+
   it('do not advise without bundled tools', function()
     t.ok(not instructions({ tools = false }):find('Prefer', 1, true))
   end)

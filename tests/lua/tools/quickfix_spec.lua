@@ -180,7 +180,7 @@ describe('editor_quickfix without places', function()
     t.eq({ path = 'a.txt', line = 1, column = 5, kind = 'error', text = 'entry 4' }, value.entries[1])
     t.eq(50, #call('editor_quickfix', { offset = 200 }).entries)
     t.matches(
-      "^quickfix list 'found': 250 entries, the user is at 7; 4%-5 shown, offset=5 continues\na.txt:1: error: entry 4\n",
+      "^quickfix list 'found': 250 entries, the user is at 7; 4%-5 shown, offset=5 continues\na.txt:1: error: entry",
       project.text('editor_quickfix', { limit = 2, offset = 3 })
     )
     vim.fn.setqflist({}, ' ', { title = 'newer', items = {} })

@@ -31,7 +31,8 @@ describe('workflow_list', function()
     }, lines)
     t.eq({ { path = '.agents/commands/link.md', why = 'outside the project' } }, found.withheld)
     t.matches(
-      '^7 workflows; 2%-2 shown, offset=2 continues\ncommand git:commit %(.claude/commands/git/commit.md%): Commit all\n'
+      '^7 workflows; 2%-2 shown, offset=2 continues\n'
+        .. 'command git:commit %(.claude/commands/git/commit.md%): Commit all\n'
         .. 'withheld: .agents/commands/link.md: outside the project$',
       (p.text('workflow_list', { limit = 1, offset = 1 }))
     )

@@ -104,7 +104,7 @@ return {
   title = 'Debug',
   description = 'Runs a program or a test under the debugger until a breakpoint, an exception or its end. Returns the'
     .. ' stop: place, source, callers, local variables, output. The breakpoints given here are removed at the end.',
-  search_hint = 'debugger, breakpoint, value at run time, launch, attach',
+  search_hint = 'debugger, run or debug a failing test, breakpoint, value at run time, launch, attach',
   args = {
     program = { type = 'string', description = 'File to run' },
     test = { type = 'string', description = 'Pytest test to run instead' },

@@ -9,7 +9,7 @@ return {
   description = 'Returns errors and warnings of a file, or of all open files, for the current text: waits until the'
     .. ' language servers have checked it. Asked again, it reports what is new and what is fixed. Use it after every'
     .. ' edit.',
-  search_hint = 'type errors, lint, problems, type check, what is broken',
+  search_hint = 'type errors, lint, problems, type check, what is broken, did my edit break anything',
   args = {
     path = { type = 'string', description = 'File; without it all open files' },
     min_severity = {

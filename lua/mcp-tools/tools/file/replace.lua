@@ -363,7 +363,7 @@ return {
   title = 'Replace in files',
   description = 'Replaces a text in all matching files, all or nothing. With `expected_count` at once; without it only'
     .. ' the matches are returned.',
-  search_hint = 'sed, search and replace, substitute everywhere',
+  search_hint = 'sed, find and replace, search and replace, multiple files, substitute everywhere',
   args = {
     query = { type = 'string', description = 'Text to find', required = true, minLength = 1 },
     replacement = {

@@ -49,7 +49,7 @@ return {
   description = 'Runs tests: all, of a file, the one at a line, by name or id, or those that failed last (also when the'
     .. ' user ran them). Returns counts and each failure with path, line and message; a long run returns `run` to'
     .. ' wait for.',
-  search_hint = 'pytest, jest, neotest, npm test, make test, unit tests, failing test, rerun',
+  search_hint = 'pytest, jest, neotest, npm test, make test, unit tests, failing, rerun',
   args = {
     path = { type = 'string', description = 'Test file or directory' },
     line = { type = 'integer', description = 'Line in the test', minimum = 1 },

@@ -66,7 +66,7 @@ async def test_the_instructions_name_only_tools_that_the_client_sees(
     async with connect(scoped, transport, query) as client:
         text = client.instructions or ""
         assert "Project: " in text
-        assert {name for name in re.findall(r"nvim_(\w+)", text)} == named
+        assert set(re.findall(r"nvim_(\w+)", text)) == named
         assert named <= await tool_names(client)
 
 

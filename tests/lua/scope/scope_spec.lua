@@ -224,6 +224,17 @@ describe('what a client sees', function()
       t.matches('^nvim_[%w_]+: .*\n%(%d+ more match: raise limit', text)
     end)
 
+    it('finds the right tool first for the phrases of models (bench/choice)', function()
+      setup({ tools = { all = true, editor_command = true } })
+      local wrong = {}
+      local phrases = vim.api.nvim_get_runtime_file('bench/choice/phrases.json', false)[1]
+      for _, one in ipairs(vim.json.decode(table.concat(vim.fn.readfile(phrases)))) do
+        local first = call('tools_search', SEARCH, nil, { query = one.phrase, limit = 1 }).text:match('^nvim_([%w_]+)')
+        table.insert(wrong, not vim.list_contains(one.tools, first) and ('%s: %s'):format(one.phrase, first) or nil)
+      end
+      t.eq({}, wrong)
+    end)
+
     it('names everything by group without words, and when nothing fits', function()
       local text = call('tools_search', SEARCH).text
       t.matches('registered: nvim_mine nvim_writes', text)

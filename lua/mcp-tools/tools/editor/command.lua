@@ -8,6 +8,7 @@ return {
   title = 'Run an Ex command',
   description = 'Runs an Ex command in the editor, after asking the user, and returns its output. Not for commands'
     .. ' that prompt or take long (:s///c, :!, :make).',
+  search_hint = 'vim command, :cdo, :argdo, :normal, :substitute',
   args = {
     command = {
       type = 'string',

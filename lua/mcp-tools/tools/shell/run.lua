@@ -13,7 +13,7 @@ return {
   title = 'Run a command',
   description = 'Runs a command and waits for its end. Returns the exit code and the output. Everything that it started'
     .. ' ends with it; for servers use shell_jobs.',
-  search_hint = 'bash, terminal, execute, sh, make, npm',
+  search_hint = 'bash, terminal, execute, sh, make, npm, git add, stage, commit',
   args = vim.tbl_extend('error', command.ARGS, {
     stdin = { type = 'string', description = 'Standard input; default: none', hidden = true },
     timeout_ms = command.TIMEOUT,

@@ -348,7 +348,9 @@ local function by_name(compiler, schema)
     return nil
   end
   local known = schema.properties or {}
-  local known_names = value.names(known)
+  local known_names = vim.tbl_filter(function(name)
+    return type(known[name]) ~= 'table' or not known[name].hidden
+  end, value.names(known))
   return function(v, report)
     local ok, surplus_count = true, 0
     for name, item in each(v, report) do

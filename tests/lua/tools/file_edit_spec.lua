@@ -500,4 +500,38 @@ describe('file_edit', function()
     local shown = t.ok(project.previewed(require('mcp-tools.tools.file.edit'), { edits = edits }))
     t.matches('%+new 1\n.*%+new 30\n', shown)
   end)
+
+  it('changes one very long line in many places without a long block', function()
+    local word = 'x' .. ('y'):rep(10000)
+    local edits, words = {}, {}
+    for i = 1, 400 do
+      words[i] = i .. word
+      edits[i] = { old_text = ('%dx'):format(1000 + i), new_text = i .. 'z' }
+    end
+    api.nvim_buf_set_lines(0, 0, -1, false, { '1000' .. table.concat(words, ' 1000') })
+    for i = 1, 400 do
+      edits[i].old_text = ('1000%dx'):format(i)
+    end
+    local check_turns = t.watch_turns()
+    t.ok(run({ bufnr = 0, edits = edits }))
+    check_turns()
+    t.matches('^1zy+ 2zy+ .* 400zy+$', text())
+  end)
+
+  it('names the edit or the file that is wrong', function()
+    refused('validation_error', 'edits%[2%]: it overlaps', {
+      path = 'a.lua',
+      edits = {
+        { old_text = 'a', new_text = 'c', replace_all = true },
+        { old_text = 'b', new_text = 'd', replace_all = true },
+        { old_text = 'a + b', new_text = 'e' },
+      },
+    })
+    project.write('b.lua', 'one\n')
+    local hunk = '@@\n-%s\n+new\n'
+    local patch = '*** Begin Patch\n*** Update File: a.lua\n' .. hunk:format('local a = 1')
+    patch = patch .. '*** Update File: b.lua\n' .. hunk:format('two')
+    refused('not_found', '^b.lua: patch: hunk 1', { patch = patch })
+    t.ok(run({ patch = '', path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 2' }))
+  end)
 end)

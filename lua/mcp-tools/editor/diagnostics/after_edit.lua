@@ -138,6 +138,7 @@ function M.add(ctx, args, answer, places)
       edited[found.bufnr] = true
     end
   end
+  answer.unchecked = #places > MAX_FILES and #places - MAX_FILES or nil
   local open, servers = others(ctx, edited)
   local before = #open > 0 and errors_elsewhere(ctx, edited) or {}
   local over, diagnostics, is_checked = vim.uv.hrtime() + WAIT_MS * 1e6, {}, false

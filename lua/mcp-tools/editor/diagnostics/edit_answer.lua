@@ -17,6 +17,7 @@ local MAX_FILES, MAX_LINES = 50, 10
 ---@field rejected mcp-tools.Rejected[]?
 ---@field edited_by_user boolean?
 ---@field diagnostics mcp-tools.EditDiagnostics[]?
+---@field unchecked integer? number of edited files whose diagnostics were not asked for
 ---@field elsewhere { total: integer, files: integer, rows: string[] }?
 
 ---@class mcp-tools.EditAnswerFile
@@ -113,6 +114,10 @@ function M.text(answer)
   result.add_review(rows, answer)
   for _, one in ipairs(answer.diagnostics or {}) do
     add_diagnostics(rows, one)
+  end
+  if answer.unchecked then
+    local count = result.count(answer.unchecked, 'more file')
+    table.insert(rows, ('%s not checked; diagnostics_list checks them'):format(count))
   end
   local elsewhere = answer.elsewhere
   if elsewhere then

@@ -194,6 +194,17 @@ function M.place(change)
   return back[1].start, undone
 end
 
+--- Lets the edits of a file or directory follow it to another path.
+---@param from string resolved
+---@param to string resolved
+function M.moved(from, to)
+  for _, change in ipairs(kept) do
+    if change.path == from or vim.startswith(change.path, from .. '/') then
+      change.path = to .. change.path:sub(#from + 1)
+    end
+  end
+end
+
 --- Notes that an edit was reverted.
 ---@param change mcp-tools.Change of the history, or made for the revert, without an id
 ---@param by integer? id of the edit that reverted it

@@ -11,6 +11,7 @@ local M = {}
 ---@field end_line integer the end of the text is the line after the last one, column 0
 ---@field end_col integer
 ---@field text string lines end with "\n"
+---@field index integer? position in the arguments of the call, from 1
 
 ---@class mcp-tools.Replacement
 ---@field row integer
@@ -22,6 +23,8 @@ local M = {}
 --- Maximum number of lines replaced one by one, and of ranges replaced; beyond that, neighboring ranges are merged.
 --- Each replacement costs time in Neovim and in plugins.
 local MAX_SINGLE, MAX_RANGES = 2000, 1000
+--- Length of a line, in bytes, in which replacements are merged: Neovim copies the line for each.
+local LONG_LINE = 10000
 
 ---@param field string
 ---@param text string
@@ -63,6 +66,34 @@ local function with_line_breaks(edits, count, line_of)
   return vim.tbl_map(function(edit)
     return vim.tbl_extend('force', edit, { text = (edit.text:gsub('\r\n', '\n')) })
   end, edits)
+end
+
+--- Merges replacements in the same long line.
+---@param list mcp-tools.Replacement[] ordered
+---@param line_of fun(row: integer): string
+---@return mcp-tools.Replacement[]
+local function joined(list, line_of)
+  local out, i = {}, 1
+  local function is_in(row, at)
+    return at and at.row == row and at.end_row == row and #at.lines == 1
+  end
+  while i <= #list do
+    local first = list[i]
+    local row = first.row
+    local line = is_in(row, first) and is_in(row, list[i + 1]) and line_of(row) or ''
+    if #line > LONG_LINE then
+      local pieces, col = { first.lines[1] }, first.end_col
+      while is_in(row, list[i + 1]) do
+        i = i + 1
+        vim.list_extend(pieces, { line:sub(col + 1, list[i].col), list[i].lines[1] })
+        col = list[i].end_col
+      end
+      first = { row = row, col = first.col, end_row = row, end_col = col, lines = { table.concat(pieces) } }
+    end
+    table.insert(out, first)
+    i = i + 1
+  end
+  return out
 end
 
 --- Merges the edits that reach the line after the last one into one that ends inside the text. The remaining text must
@@ -133,7 +164,7 @@ function M.ordered(edits, count, line_of, is_exact)
   for i, edit in ipairs(edits) do
     local fault = fault_of(edit, count, line_of)
     if fault then
-      return nil, invalid(('edits[%d]'):format(i - 1), fault)
+      return nil, invalid(('edits[%d]'):format((edit.index or i) - 1), fault)
     end
     local is_insertion = edit.start_line == edit.end_line and edit.start_col == edit.end_col
     order[i] = { i = i, edit = edit, rank = is_insertion and 0 or 1 }
@@ -156,7 +187,7 @@ function M.ordered(edits, count, line_of, is_exact)
       before
       and (before.end_line > edit.start_line or before.end_line == edit.start_line and before.end_col > edit.start_col)
     then
-      return nil, invalid(('edits[%d]'):format(item.i - 1), 'it overlaps another edit')
+      return nil, invalid(('edits[%d]'):format((edit.index or item.i) - 1), 'it overlaps another edit')
     end
     list[i], before = edit, edit
   end
@@ -172,7 +203,7 @@ function M.ordered(edits, count, line_of, is_exact)
     }
   end
   table.insert(out, tail)
-  return out
+  return joined(out, line_of)
 end
 
 --- Returns the lines after the replacements; `lines` is not modified.

@@ -370,6 +370,7 @@ function M.edits(lines, list, opts)
       if not made then
         return nil, fault(i, 'validation_error', problem --[[@as string]])
       end
+      made.index = i
       table.insert(out, made)
     else
       local wanted = one.old_text
@@ -389,7 +390,9 @@ function M.edits(lines, list, opts)
         return nil, fault(i, 'validation_error', ('replace_all: more than %d places'):format(MAX_REPLACED))
       end
       for _, at in ipairs(apart(found)) do
-        table.insert(out, edit(at.row, at.col, at.end_row, at.end_col, one.new_text))
+        local made = edit(at.row, at.col, at.end_row, at.end_col, one.new_text)
+        made.index = i
+        table.insert(out, made)
       end
     end
   end

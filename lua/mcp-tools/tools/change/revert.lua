@@ -184,6 +184,10 @@ return {
     minutes = { type = 'number', description = 'How far back', minimum = 0 },
     diagnostics = after_edit.ARG,
   },
+  prepare = function(args)
+    args.change = type(args.change) == 'number' and tostring(args.change) or args.change
+    return args
+  end,
   annotations = { read_only = false, destructive = true },
   recommended = true,
   needs_approval = 'it changes text',

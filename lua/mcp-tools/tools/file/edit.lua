@@ -62,6 +62,9 @@ local function prepare(args)
       args[name] = nil
     end
   end
+  if args.patch == '' or type(args.edits) == 'table' and not next(args.edits) and args.patch then
+    args[args.patch == '' and 'patch' or 'edits'] = nil
+  end
   if args.patch ~= nil and args.edits ~= nil then
     return nil, errors.new('validation_error', 'patch: cannot be combined with edits')
   elseif type(args.patch) == 'string' then
@@ -146,9 +149,22 @@ end
 ---@return mcp-tools.Error? err
 local function edits_of(lines, group, opts)
   if group.hunks then
-    return patches.edits(lines, group.hunks, opts.pause)
+    local edits, err = patches.edits(lines, group.hunks, opts.pause)
+    return edits, err and errors.new(err.code, ('%s: %s'):format(group.path, err.message)) or nil
   end
   return search_edits.edits(lines, group.edits, opts)
+end
+
+--- Returns why edits by line number cannot be made: the client does not know the current text.
+---@param client mcp-tools.Ctx|mcp-tools.Call
+---@param group mcp-tools.EditGroup
+---@param found { path: string?, bufnr: integer? } `path`: resolved
+---@return mcp-tools.Error?
+local function unread(client, group, found)
+  if has_line_numbers(group) and not read_state.is_known(client, found) then
+    local text = 'start_line: %s has changed since you read it, or you have not; read it with file_read'
+    return errors.new('stale', text:format(found.shown or group.path))
+  end
 end
 
 --- Returns what is to be done in one file.
@@ -162,12 +178,8 @@ local function item_of(ctx, group)
   if not found then
     return nil, err
   end
-  local bufnr, is_numbered = found.bufnr, has_line_numbers(group)
-  err = edit.refusal(bufnr)
-  if not err and is_numbered and not read_state.is_known(ctx, found) then
-    local text = 'start_line: %s has changed since you read it, or you have not; read it with file_read'
-    err = errors.new('stale', text:format(found.shown))
-  end
+  local bufnr = found.bufnr
+  err = edit.refusal(bufnr) or unread(ctx, group, found)
   if err then
     return nil, err
   end
@@ -235,9 +247,10 @@ end
 
 ---@param args table
 ---@param again fun()?
+---@param call mcp-tools.Call
 ---@return string?
 ---@return mcp-tools.Error? err
-local function preview_all(args, again)
+local function preview_all(args, again, call)
   local groups, err = groups_of(args)
   if not groups then
     return nil, err
@@ -245,6 +258,11 @@ local function preview_all(args, again)
   return preview.of_all(groups, function(group)
     if group.is_new then
       return preview.of_new(group.path, group.edits[1].new_text)
+    end
+    local found = call and buffers.find({ path = group.path, bufnr = group.bufnr })
+    local refusal = found and unread(call, group, found)
+    if refusal then
+      return nil, refusal
     end
     return preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
       local is_quick = group.hunks and patches.is_quick(lines, group.hunks)

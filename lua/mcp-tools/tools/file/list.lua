@@ -67,7 +67,7 @@ return {
     for _, name in ipairs(names) do
       if matches(name) then
         total = total + 1
-        local top = name:match('^[^/]*/') or './'
+        local top = prefix .. (name:match('^[^/]*/') or './')
         counts[top] = (counts[top] or 0) + 1
         if total > args.offset and #files < args.limit then
           local shown, repaired = utf8.repair(prefix .. name)

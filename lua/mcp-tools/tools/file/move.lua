@@ -9,6 +9,7 @@ local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local glob = require('mcp-tools.files.glob')
+local history = require('mcp-tools.editor.edit.history')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local moved_imports = require('mcp-tools.editor.lsp.moved_imports')
@@ -377,6 +378,7 @@ local function move(ctx, from, to)
       clients.notify(client, DID, params_of(from, to))
     end
   end
+  history.moved(from, to)
   disk.notify_servers(from, DELETED)
   disk.notify_servers(to, CREATED)
   if #changes > 0 then

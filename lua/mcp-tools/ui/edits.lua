@@ -119,6 +119,9 @@ end
 
 ---@param data table of `User McpToolsEdit`
 local function report_later(data)
+  if data.host == 'command' then
+    return -- the user's own call
+  end
   edited[data.path] = data.bufnr or false
   if data.client and data.client.name then
     agents[data.client.name] = true

@@ -9,7 +9,7 @@ local MAX_SESSIONS = 64
 
 ---@generic T
 ---@param make fun(): T
----@return fun(ctx: mcp-tools.Ctx): T, boolean # the value, and whether it is of this client alone
+---@return fun(ctx: mcp-tools.Ctx|mcp-tools.Call): T, boolean # the value, and whether it is of this client alone
 return function(make)
   local sessions = lru(MAX_SESSIONS)
   return function(ctx)

@@ -37,7 +37,7 @@ local MAX_UNCHECKED = 20
 local TRIES = 3
 
 --- Findings that each session received last, by file.
----@type fun(ctx: mcp-tools.Ctx): table<string, mcp-tools.diagnostics.Finding[]>, boolean
+---@type fun(ctx: mcp-tools.Ctx|mcp-tools.Call): table<string, mcp-tools.diagnostics.Finding[]>, boolean
 local seen_of = per_session(function()
   return {}
 end)

@@ -278,6 +278,7 @@ function M.publish_change(ctx, fields)
       bufnr = fields.bufnr,
       tool = ctx and ctx.call and ctx.call.name or nil,
       client = ctx and ctx.client or nil,
+      host = ctx and ctx.host or nil,
       hunks = fields.hunks,
       change = id,
     },

@@ -62,7 +62,7 @@ function M.is_same(known, now)
 end
 
 --- Returns whether a client knows the current text of a file.
----@param ctx mcp-tools.Ctx
+---@param ctx mcp-tools.Ctx|mcp-tools.Call
 ---@param place { path: string?, bufnr: integer? } `path`: resolved
 ---@return boolean? is_known nil: it has never read the file
 function M.is_known(ctx, place)

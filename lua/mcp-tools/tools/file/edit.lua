@@ -158,7 +158,7 @@ end
 --- Returns why edits by line number cannot be made: the client does not know the current text.
 ---@param client mcp-tools.Ctx|mcp-tools.Call
 ---@param group mcp-tools.EditGroup
----@param found { path: string?, bufnr: integer? } `path`: resolved
+---@param found { path: string?, bufnr: integer?, shown: string? } `path`: resolved
 ---@return mcp-tools.Error?
 local function unread(client, group, found)
   if has_line_numbers(group) and not read_state.is_known(client, found) then

@@ -55,6 +55,20 @@ local function note_of(text, bufnr, kept)
   return #parts > 0 and 'it keeps ' .. table.concat(parts, ' and ') or nil
 end
 
+--- Returns why a file cannot be replaced: the client does not know its current text.
+---@param client mcp-tools.Ctx|mcp-tools.Call
+---@param found { path: string?, bufnr: integer? } `path`: resolved
+---@param name string
+---@return mcp-tools.Error?
+local function unread(client, found, name)
+  local is_known = read_state.is_known(client, found)
+  if not is_known then
+    local text = is_known == nil and '%s exists; read it first with file_read, or change parts of it with file_edit'
+      or '%s has changed since you read it; read it again with file_read'
+    return errors.new('stale', text:format(name))
+  end
+end
+
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param path string
@@ -63,11 +77,9 @@ local function replace(ctx, args, path)
   if not found then
     return nil, err
   end
-  local is_known = read_state.is_known(ctx, found)
-  if not is_known then
-    local text = is_known == nil and '%s exists; read it first with file_read, or change parts of it with file_edit'
-      or '%s has changed since you read it; read it again with file_read'
-    return nil, errors.new('stale', text:format(found.shown))
+  err = unread(ctx, found, found.shown)
+  if err then
+    return nil, err
   end
   local bufnr = found.bufnr
   local ends, kept = ends_for(args.text, file_text.kept_ends_of(bufnr))
@@ -103,7 +115,7 @@ return {
   needs_approval = 'it writes a file',
   reviewed = true,
   previewed = { 'text' },
-  preview = function(args, again)
+  preview = function(args, again, call)
     local found, err = buffers.find({ path = args.path })
     local stat = found and vim.uv.fs_lstat(found.path)
     if not found then
@@ -112,6 +124,10 @@ return {
       return nil, errors.new('tool_error', ('%s is a %s, not a file'):format(args.path, stat.type))
     elseif not found.bufnr and not stat then
       return edit_preview.of_new(args.path, args.text)
+    end
+    err = call and unread(call, found, args.path)
+    if err then
+      return nil, err
     end
     return edit_preview.of(
       { path = args.path },

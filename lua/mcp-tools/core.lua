@@ -12,7 +12,6 @@ local M = {}
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
 ---@field gateway mcp-tools.Gateway
----@field history mcp-tools.History
 
 ---@type mcp-tools.Registry?
 local registry
@@ -47,7 +46,9 @@ end
 ---@return boolean
 local function is_off(kind, entry)
   local option = kinds.row(kind).option
-  return config.get()[option] ~= nil and require('mcp-tools.loading.selection').is_off(option, entry)
+  local value = config.get()[option]
+  -- Only a table with items can disable something. Start-up cost: `selection` is loaded only for one.
+  return type(value) == 'table' and next(value) ~= nil and require('mcp-tools.loading.selection').is_off(option, entry)
 end
 
 ---@param kind mcp-tools.Kind
@@ -105,8 +106,6 @@ local function build()
   })
   require('mcp-tools.ui.activity').follow(executor)
   require('mcp-tools.ui.edits').follow()
-  local history = require('mcp-tools.calls.history').new()
-  executor:watch(history.note)
   local bundled, loading = require('mcp-tools.loading.bundled'), require('mcp-tools.loading')
   require('mcp-tools.privacy.redact').watch()
   -- Start-up cost: loaded with the first review.
@@ -128,7 +127,7 @@ local function build()
     end
     loading.use(registry)
   end
-  return { registry = registry, executor = executor, gateway = gateway, history = history }
+  return { registry = registry, executor = executor, gateway = gateway }
 end
 
 local function load_next_piece()

@@ -24,6 +24,80 @@ local SESSIONS = 256
 --- Maximum bytes of all results that are kept for clients. A single result may have any size below limits.tool_result.
 local MAX_KEPT = 128 * 1024 * 1024
 
+--- Maximum number of calls, of durations for each tool, and of names of tools and clients.
+local CALLS, TIMES, NAMES = 50, 16, 500
+--- Maximum bytes of a client's name.
+local MAX_NAME = 200
+
+---@param name any
+---@return string
+local function name_of(name)
+  return tostring(name):sub(1, MAX_NAME)
+end
+
+---@class mcp-tools.PastCall
+---@field id string
+---@field name string
+---@field client string
+---@field state 'done'|'failed'|'timed_out'|'cancelled'
+---@field code? mcp-tools.ErrorCode if it is not done
+---@field ms number from arrival to end
+---@field ended_at integer ns
+
+---@class mcp-tools.History
+---@field note fun(call: mcp-tools.Call)
+---@field list fun(count: integer): mcp-tools.PastCall[] newest first
+---@field times fun(name: string): number[] ms, oldest first
+---@field last_of fun(client: string): integer? ns, when the client's last call arrived or ended
+
+--- Creates an empty history.
+---@return mcp-tools.History
+local function new_history()
+  local calls = {} ---@type mcp-tools.PastCall[] newest first
+  local times, seen = lru(NAMES), lru(NAMES) -- clients may send any number of names
+  local self = {}
+
+  function self.note(call)
+    local client = name_of(call.client.name or call.host)
+    seen:set(client, call.ended_at or call.created_at)
+    -- Calls on an agent's own channel, such as `closeAllDiffTabs`, would displace all others.
+    if not call.ended_at or call.definition and call.definition.agent then
+      return
+    end
+    local ms = (call.ended_at - call.created_at) / 1e6
+    table.insert(calls, 1, {
+      id = call.id,
+      name = call.name,
+      client = client,
+      state = call.outcome.state,
+      code = call.outcome.error and call.outcome.error.code,
+      ms = ms,
+      ended_at = call.ended_at,
+    })
+    calls[CALLS + 1] = nil
+    local durations = times:get(call.name) or {}
+    times:set(call.name, durations)
+    durations[#durations + 1] = ms
+    if #durations > TIMES then
+      table.remove(durations, 1)
+    end
+  end
+
+  function self.list(count)
+    return vim.list_slice(calls, 1, count)
+  end
+
+  function self.times(name)
+    return times:get(name) or {}
+  end
+
+  function self.last_of(client)
+    return seen:get(name_of(client))
+  end
+
+  return self
+end
+
 ---@class mcp-tools.Settings options that the executor uses
 ---@field tool_timeout integer ms; 0 = none
 ---@field max_calls integer
@@ -37,6 +111,7 @@ local MAX_KEPT = 128 * 1024 * 1024
 ---@field active integer number of calls that have not ended
 ---@field settings fun(): mcp-tools.Settings
 ---@field root fun(): string
+---@field history mcp-tools.History
 ---@field private gateway mcp-tools.Gateway
 ---@field private states mcp-tools.Lru session → name of a tool → its state and the function that made it
 ---@field private timer mcp-tools.Timer? fires when the oldest kept result expires
@@ -68,6 +143,8 @@ function M.new(opts)
     counter = 0,
     watchers = {},
   }, Executor)
+  self.history = new_history()
+  self:watch(self.history.note)
   self.capacity_error = function(size)
     local kept = 0
     for _, call in pairs(self.calls) do
@@ -234,45 +311,33 @@ function Executor:arguments_of(call, args, exact)
   return ok and value or nil
 end
 
---- Returns what a definition's `state()` returned for this session; calls it the first time. Without a session, the
---- state is for one call. A reloaded tool has a new function and therefore a new state.
+--- Returns the `state` of a call: what the definition's `state()` returned for this session, or without a session for
+--- this call. Fails the call if it throws. A reloaded tool has a new function and therefore a new state.
 ---@private
----@param definition mcp-tools.Definition
----@param session string?
----@return table
-function Executor:session_state(definition, session)
-  local make = definition.state --[[@as fun(): table]]
-  if not session then
-    return make()
-  end
-  local states = self.states:get(session) -- the end of a session is not reported
-  if not states then
-    states = {}
-    self.states:set(session, states)
-  end
-  local state = states[definition.name]
-  if not state or state.make ~= make then
-    state = { make = make, value = make() }
-    states[definition.name] = state
-  end
-  return state.value
-end
-
---- Returns the `state` of a call. Fails the call if the definition's `state()` throws.
 ---@param call mcp-tools.Call
 ---@return boolean ok
 ---@return table? state
 function Executor:state_of(call)
-  if not call.definition.state then
+  local definition, session = call.definition, call.session
+  local make = definition.state
+  if not make then
     return true
   end
-  local what = ('call %s (%s): its state()'):format(call.id, call.name)
-  local ok, state = log.guard(what, self.session_state, self, call.definition, call.session)
-  if not ok then
-    call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
-    return false
+  local states = session and self.states:get(session) or {} -- the end of a session is not reported
+  local state = states[definition.name]
+  if not state or state.make ~= make then
+    local ok, made = log.guard(('call %s (%s): its state()'):format(call.id, call.name), make)
+    if not ok then
+      call:fail('execution_error', 'Tool execution error: its state() threw; see the log')
+      return false
+    end
+    state = { make = make, value = made }
+    states[definition.name] = state
   end
-  return true, state
+  if session then
+    self.states:set(session, states)
+  end
+  return true, state.value
 end
 
 --- Cancels a call and runs its cancel hooks. An unknown id is remembered, so that a request that arrives later is

@@ -99,7 +99,7 @@ end
 --- Describes the latest call by an assistant.
 ---@return string?
 local function caller()
-  for _, call in ipairs(core.get().history.list(100)) do
+  for _, call in ipairs(core.get().executor.history.list(100)) do
     if call.client and not OURS[call.client] then
       return ('%s has called %s: the setup is complete'):format(call.client, call.name)
     end

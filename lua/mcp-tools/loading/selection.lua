@@ -11,55 +11,46 @@ local M = {}
 ---@field on table<string, true> the same names
 ---@field off table<string, true>
 ---@field definitions table[]
----@field mounts table[]
 
 --- Groups of guill/mcp-tools.nvim → ours.
 local OLD_GROUPS = { lsp = { 'symbol', 'code' }, dap = { 'debug' }, interview = { 'ask_user' } }
 
+--- Replaces names of old groups.
+---@param names string[]
+---@return string[] list
+---@return table<string, true> set
+local function expanded(names)
+  local list, set = {}, {}
+  for _, name in ipairs(names) do
+    for _, each in ipairs(OLD_GROUPS[name] or { name }) do
+      table.insert(list, each)
+      set[each] = true
+    end
+  end
+  return list, set
+end
+
 ---@param option any
 ---@return mcp-tools.OptionSelection
 local function parse(option)
-  local out = { names = {}, on = {}, off = {}, definitions = {}, mounts = {} }
-  if option == true then
-    option = 'all'
-  end
-  if type(option) ~= 'table' then
-    option = { option or nil }
-  end
-  local keyed = {}
+  local definitions, names, keyed, off = {}, {}, {}, {}
+  option = option == true and 'all' or option
+  option = type(option) == 'table' and option or { option or nil }
   for name, value in pairs(option) do
-    if type(name) == 'string' and value == true then
-      table.insert(keyed, name)
-    elseif type(name) == 'string' and value == false then
-      out.off[name] = true
+    if type(name) == 'string' and type(value) == 'boolean' then
+      table.insert(value and keyed or off, name)
     end
   end
   table.sort(keyed)
   for _, item in ipairs(option) do
-    if type(item) == 'table' then
-      table.insert(item.command == nil and item.url == nil and out.definitions or out.mounts, item)
-    elseif item then
-      table.insert(out.names, item == true and 'all' or item)
+    if type(item) ~= 'table' then
+      table.insert(names, item == true and 'all' or item or nil)
+    elseif item.command == nil and item.url == nil then -- not a mount
+      table.insert(definitions, item)
     end
   end
-  vim.list_extend(out.names, keyed)
-  local function expanded(names)
-    return vim
-      .iter(names)
-      :map(function(name)
-        return OLD_GROUPS[name] or name
-      end)
-      :flatten()
-      :totable()
-  end
-  out.names = expanded(out.names)
-  for _, name in ipairs(out.names) do
-    out.on[name] = true
-  end
-  for _, name in ipairs(expanded(vim.tbl_keys(out.off))) do
-    out.off[name] = true
-  end
-  return out
+  local list, on = expanded(vim.list_extend(names, keyed))
+  return { names = list, on = on, off = select(2, expanded(off)), definitions = definitions }
 end
 
 ---@type table<mcp-tools.KindOption, { option: any, selection: mcp-tools.OptionSelection }>

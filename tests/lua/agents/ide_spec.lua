@@ -400,7 +400,7 @@ describe('a session', function()
     call('getPlace', nil, { agent = 'made_up_http' })
     call('getPlace', nil, { agent = 'made_up_http' })
     t.eq({ getPlace = 2 }, ide.status()[1].sessions[1].asked)
-    for _, past in ipairs(require('mcp-tools.core').get().history.list(100)) do
+    for _, past in ipairs(require('mcp-tools.core').get().executor.history.list(100)) do
       t.ok(past.name ~= 'getPlace', 'the history has calls of the user, not of the channel')
     end
     t.eq({}, ide.status()[2].sessions)

@@ -333,7 +333,7 @@ describe(':McpTools', function()
     clients.run = function(_, cb)
       cb({ { title = 'Some Client', installed = true, state = state } })
     end
-    local history = core.get().history
+    local history = core.get().executor.history
     local list = history.list
     history.list = function()
       return { { client = 'command', name = 'wait' }, { client = 'nvim', name = 'wait' } }

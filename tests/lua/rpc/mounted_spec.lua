@@ -519,7 +519,7 @@ describe('a completion of an argument that does not exist', function()
     })
     t.eq({}, vim.json.decode(call.outcome.payload.text).values)
     t.ok(#call.name < 100, 'the name of the call is what the client sent')
-    local last = core.get().history.list(1)[1]
+    local last = core.get().executor.history.list(1)[1]
     t.ok(#last.client < 1000, 'the name of the client is kept whole')
     require('mcp-tools').unregister_prompt('own_prompt')
   end)

@@ -2,7 +2,7 @@
 
 local t = require('helpers')
 
-local adapt = require('mcp-tools.schema.adapt').adapt
+local adapt = require('mcp-tools.calls.kinds.tool').adapt
 
 local SCHEMA = {
   type = 'object',

@@ -206,18 +206,18 @@ local last_calls = {
   title = 'Last calls',
   order = 40,
   note = function(parts)
-    return #parts.history.list(1) == 0 and 'none yet' or nil
+    return #parts.executor.history.list(1) == 0 and 'none yet' or nil
   end,
   rows = function(rows, parts)
     local list, now = {}, vim.uv.hrtime()
-    for _, call in ipairs(parts.history.list(MAX_LAST_CALLS)) do
+    for _, call in ipairs(parts.executor.history.list(MAX_LAST_CALLS)) do
       local ended = call.state == 'done' and '' or (call.code or call.state):gsub('_', ' ')
       table.insert(list, {
         cells = {
           SIGNS[call.state],
           { call.name, 'Name' },
           { duration(call.ms), 'Number' },
-          { sparkline(parts.history.times(call.name)), 'Busy' },
+          { sparkline(parts.executor.history.times(call.name)), 'Busy' },
           { age(now - call.ended_at) .. ' ago', 'Dim' },
           { call.client, 'Dim' },
           { ended, 'Bad' },
@@ -273,7 +273,7 @@ local MAX_NAME = 24
 ---@param name string
 ---@return string
 local function last_seen(parts, name)
-  local at = parts.history.last_of(name)
+  local at = parts.executor.history.last_of(name)
   return at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet'
 end
 

@@ -21,7 +21,6 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 ---@field registry mcp-tools.Registry
 ---@field executor mcp-tools.Executor
 ---@field gateway mcp-tools.Gateway
----@field history mcp-tools.History
 ---@field bridge fun(): mcp-tools.bridge.Status
 ---@field run fun(text: string) runs a subcommand of `:McpTools`
 ---@field open? table<string, boolean> unfolded rows, by id

@@ -23,10 +23,12 @@ describe('long texts of the dashboard', function()
       bridge = function()
         return { sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } } }
       end,
-      history = {
-        last_of = function(asked)
-          return asked == name and vim.uv.hrtime() or nil
-        end,
+      executor = {
+        history = {
+          last_of = function(asked)
+            return asked == name and vim.uv.hrtime() or nil
+          end,
+        },
       },
     })
     t.matches('  ●  a%-client%-with%-a%-.*…  1%.2%.3  http  last call 0 s ago$', rows.list[1].text)

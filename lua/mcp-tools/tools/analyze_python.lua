@@ -1,5 +1,6 @@
 --- Analyzes a Python file. Its text is read here, so that it includes unsaved changes; Python only parses it.
 
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local mcp_tools = require('mcp-tools')
@@ -111,13 +112,7 @@ return {
       minimum = 1,
     },
     offset = { type = 'integer', description = 'Functions to skip', default = 0, minimum = 0 },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of functions, classes and imports',
-      default = 100,
-      minimum = 1,
-      maximum = 1000,
-    },
+    limit = arguments.limit('functions, classes and imports', 100, 1000),
   },
   annotations = { read_only = true, idempotent = true },
   execute = function(ctx, args)

@@ -1,6 +1,7 @@
 --- Lists buffers.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local result = require('mcp-tools.editor.result')
 local utf8 = require('mcp-tools.util.utf8')
@@ -17,14 +18,7 @@ return {
       default = false,
       hidden = true,
     },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of buffers',
-      default = 100,
-      minimum = 1,
-      maximum = 1000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('buffers', 100, 1000)),
     offset = { type = 'integer', description = 'Number of buffers to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },

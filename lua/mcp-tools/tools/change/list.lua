@@ -1,6 +1,7 @@
 --- Lists recent edits: those of agents, from the history, and the user's, from the undo trees of open files.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -226,7 +227,7 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
     unsaved = { type = 'boolean', description = 'Diff of unsaved text' },
     minutes = { type = 'number', description = 'Maximum age', minimum = 0 },
-    limit = { type = 'integer', description = 'Maximum number of rows', default = 30, minimum = 1, maximum = 200 },
+    limit = arguments.limit('rows', 30, 200),
   },
   aliases = {
     undo_tree = function(args)

@@ -1,6 +1,7 @@
 --- Lists code actions of a file or lines, and applies one.
 
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
+local arguments = require('mcp-tools.editor.arguments')
 local code_actions = require('mcp-tools.editor.lsp.code_actions')
 local errors = require('mcp-tools.errors')
 local result = require('mcp-tools.editor.result')
@@ -119,14 +120,7 @@ return {
       minLength = 1,
     },
     preview = { type = 'boolean', description = 'Only return the diff', default = false, hidden = true },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of actions',
-      default = 100,
-      minimum = 1,
-      maximum = code_actions.MAX_LISTED,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('actions', 100, code_actions.MAX_LISTED)),
     symbol = { type = 'string', description = 'Name on `line`', hidden = true },
     column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },

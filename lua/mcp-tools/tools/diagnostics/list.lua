@@ -1,5 +1,6 @@
 --- Lists diagnostics of the current text; accepts the arguments of guill/mcp-tools.nvim.
 
+local arguments = require('mcp-tools.editor.arguments')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local list = require('mcp-tools.editor.diagnostics.list')
 
@@ -17,22 +18,9 @@ return {
       enum = { 'error', 'warning', 'info', 'hint' },
       description = 'Lowest severity to return',
     },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of results',
-      default = 100,
-      minimum = 1,
-      maximum = 10000,
-    },
+    limit = arguments.limit('results', 100, 10000),
     offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0, hidden = true },
-    timeout_ms = {
-      type = 'integer',
-      description = 'Maximum time to wait',
-      default = 15000,
-      minimum = 0,
-      maximum = 240000,
-      hidden = true,
-    },
+    timeout_ms = arguments.timeout(15000),
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
     project = { type = 'boolean', description = 'All open files', default = false, hidden = true },
     severity = { type = 'string', enum = findings.SEVERITIES, description = 'Only this severity', hidden = true },

@@ -1,5 +1,6 @@
 --- Looks up mappings, options, messages, plugins and help.
 
+local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local help = require('mcp-tools.editor.lookup.help')
 local mappings = require('mcp-tools.editor.lookup.mappings')
@@ -61,14 +62,7 @@ return {
       minLength = 1,
       maxLength = 200,
     },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of rows',
-      default = 100,
-      minimum = 1,
-      maximum = 1000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('rows', 100, 1000)),
     offset = { type = 'integer', description = 'Number of rows to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },

@@ -1,5 +1,6 @@
 --- Reads the quickfix list or a location list, or fills it.
 
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
 local quickfix = require('mcp-tools.editor.quickfix')
@@ -206,14 +207,7 @@ return {
       hidden = true,
     },
     nr = { type = 'integer', description = 'Position on the stack', default = 0, minimum = 0, hidden = true },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of entries',
-      default = 100,
-      minimum = 1,
-      maximum = 1000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('entries', 100, 1000)),
     offset = { type = 'integer', description = 'Number of entries to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = false, destructive = false, idempotent = false },

@@ -1,5 +1,6 @@
 --- Shows language servers, and restarts them.
 
+local arguments = require('mcp-tools.editor.arguments')
 local result = require('mcp-tools.editor.result')
 local status = require('mcp-tools.editor.lsp.status')
 
@@ -12,14 +13,7 @@ return {
   args = {
     path = { type = 'string', description = 'File path' },
     restart = { type = 'string', description = 'Name of a server, or `all`', minLength = 1 },
-    timeout_ms = {
-      type = 'integer',
-      description = 'Maximum time to wait until they are ready',
-      default = 0,
-      minimum = 0,
-      maximum = 240000,
-      hidden = true,
-    },
+    timeout_ms = arguments.timeout(0),
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
   },
   annotations = { read_only = false, destructive = false, idempotent = true },

@@ -2,6 +2,7 @@
 
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local answer = require('mcp-tools.editor.diagnostics.edit_answer')
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local create = require('mcp-tools.editor.edit.create')
 local edit = require('mcp-tools.editor.edit')
@@ -290,10 +291,6 @@ local HUNKS = {
   },
 }
 
-local function hidden(schema)
-  return vim.tbl_extend('force', schema, { hidden = true })
-end
-
 return {
   name = 'file_edit',
   title = 'Edit files',
@@ -301,7 +298,7 @@ return {
     .. ' unsaved changes. A closed file is written; an open one stays unsaved unless `save` is true. Returns the'
     .. ' changed lines and new diagnostics.',
   search_hint = 'change, modify, patch, replace lines, str_replace, apply_patch, diff',
-  args = vim.tbl_extend('error', vim.tbl_map(hidden, EDIT), {
+  args = vim.tbl_extend('error', vim.tbl_map(arguments.hidden, EDIT), {
     edits = {
       type = 'array',
       description = 'Line numbers refer to the text before the call',

@@ -1,6 +1,7 @@
 --- Lists the files of the project.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
@@ -34,12 +35,8 @@ return {
   search_hint = 'ls, find, glob, tree, which files are there',
   args = {
     path = { type = 'string', description = 'Directory' },
-    globs = {
-      type = 'array',
-      items = { type = 'string', maxLength = 500 },
-      description = 'Such as `*.lua` or `src/**`; `!` excludes',
-    },
-    limit = { type = 'integer', description = 'Maximum number of names', default = 200, minimum = 1, maximum = 5000 },
+    globs = arguments.GLOBS,
+    limit = arguments.limit('names', 200, 5000),
     offset = { type = 'integer', description = 'Names to skip', default = 0, minimum = 0 },
     ignored = { type = 'boolean', description = 'Include ignored files', default = false, hidden = true },
   },

@@ -1,5 +1,6 @@
 --- Reads a file as the editor has it.
 
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local find = require('mcp-tools.editor.symbol.find')
 local read = require('mcp-tools.privacy.read')
@@ -72,13 +73,7 @@ return {
     symbol = { type = 'string', description = 'Name path such as `Class/method`, instead of lines', minLength = 1 },
     start_line = { type = 'integer', description = 'First line, from 1', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of lines',
-      default = 2000,
-      minimum = 1,
-      maximum = 100000,
-    },
+    limit = arguments.limit('lines', 2000, 100000),
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },

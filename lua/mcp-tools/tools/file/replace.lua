@@ -1,5 +1,6 @@
 --- Replaces text in many files atomically, if the number of matches is the expected one; otherwise lists them.
 
+local arguments = require('mcp-tools.editor.arguments')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
@@ -378,11 +379,7 @@ return {
     },
     ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
     path = { type = 'string', description = 'File or directory' },
-    globs = {
-      type = 'array',
-      items = { type = 'string', maxLength = 500 },
-      description = 'Such as `*.lua` or `src/**`; `!` excludes',
-    },
+    globs = arguments.GLOBS,
     expected_count = { type = 'integer', description = 'Number of matches that must be there', minimum = 0 },
     word = { type = 'boolean', description = 'Whole words only', default = false, hidden = true },
   },

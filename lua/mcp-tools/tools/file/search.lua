@@ -1,5 +1,6 @@
 --- Searches the text of the project, including unsaved changes.
 
+local arguments = require('mcp-tools.editor.arguments')
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
@@ -138,13 +139,9 @@ return {
     },
     ignore_case = { type = 'boolean', description = 'Case-insensitive', default = false },
     path = { type = 'string', description = 'File or directory' },
-    globs = {
-      type = 'array',
-      items = { type = 'string', maxLength = 500 },
-      description = 'Such as `*.lua` or `src/**`; `!` excludes',
-    },
+    globs = arguments.GLOBS,
     context = { type = 'integer', description = 'Lines around each match', default = 0, minimum = 0, maximum = 20 },
-    limit = { type = 'integer', description = 'Maximum number of matches', default = 200, minimum = 1, maximum = 5000 },
+    limit = arguments.limit('matches', 200, 5000),
     offset = { type = 'integer', description = 'Matches to skip', default = 0, minimum = 0 },
     word = { type = 'boolean', description = 'Whole words only', default = false, hidden = true },
   },

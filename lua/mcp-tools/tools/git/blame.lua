@@ -1,5 +1,6 @@
 --- Returns the commit and author that last changed each line of a file.
 
+local arguments = require('mcp-tools.editor.arguments')
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
 local redact = require('mcp-tools.privacy.redact')
@@ -100,14 +101,7 @@ return {
     bufnr = { type = 'integer', description = 'Buffer number; 0 = current file', minimum = 0, hidden = true },
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of lines',
-      default = 500,
-      minimum = 1,
-      maximum = 10000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('lines', 500, 10000)),
     revision = { type = 'string', description = 'Commit; default: the working tree' },
   },
   annotations = { read_only = true, idempotent = true },

@@ -1,5 +1,6 @@
 --- Lists the commits of the project, or of a file.
 
+local arguments = require('mcp-tools.editor.arguments')
 local revision = require('mcp-tools.editor.git.revision')
 
 --- Returns the arguments of `git log`: the range of commits and the filters.
@@ -7,7 +8,7 @@ local revision = require('mcp-tools.editor.git.revision')
 ---@param args table
 ---@return string[]? list
 ---@return mcp-tools.Error? err
-local function arguments(ctx, args)
+local function command_of(ctx, args)
   local list = { '--max-count=' .. args.limit + 1, '--skip=' .. args.offset }
   for _, name in ipairs({ 'author', 'grep', 'since' }) do
     if args[name] then
@@ -45,7 +46,7 @@ return {
     author = { type = 'string', description = 'Pattern for the author' },
     grep = { type = 'string', description = 'Pattern for the message' },
     since = { type = 'string', description = 'Date, such as "2 weeks ago"' },
-    limit = { type = 'integer', description = 'Maximum number of commits', default = 20, minimum = 1, maximum = 500 },
+    limit = arguments.limit('commits', 20, 500),
     offset = { type = 'integer', description = 'Number of commits to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },
@@ -54,7 +55,7 @@ return {
     if err then
       return nil, err
     end
-    local list, bad = arguments(ctx, args)
+    local list, bad = command_of(ctx, args)
     if not list then
       return nil, bad
     end

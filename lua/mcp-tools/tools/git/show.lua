@@ -1,6 +1,7 @@
 --- Returns a commit, or a file as it was in a commit.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local diff = require('mcp-tools.editor.git.diff')
 local errors = require('mcp-tools.errors')
 local line_range = require('mcp-tools.files.line_range')
@@ -13,14 +14,7 @@ local ARGS = {
   revision = { type = 'string', description = 'Commit', default = 'HEAD' },
   text = { type = 'boolean', description = 'The file as it was, not its changes', default = false },
   start_line = { type = 'integer', description = 'First line of the text', default = 1, minimum = 1, hidden = true },
-  limit = {
-    type = 'integer',
-    description = 'Maximum number of lines',
-    default = 2000,
-    minimum = 1,
-    maximum = 100000,
-    hidden = true,
-  },
+  limit = arguments.hidden(arguments.limit('lines', 2000, 100000)),
 }
 
 --- Returns a commit and its changes.

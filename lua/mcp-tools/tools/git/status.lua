@@ -1,5 +1,6 @@
 --- Returns the changed files of the working tree, and the state of the branch.
 
+local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local repository = require('mcp-tools.editor.git.repository')
 local result = require('mcp-tools.editor.result')
@@ -34,14 +35,7 @@ return {
   search_hint = 'changed files, branch, untracked, staged, ahead, behind',
   args = {
     path = { type = 'string', description = 'File or directory' },
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of files',
-      default = 200,
-      minimum = 1,
-      maximum = 5000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('files', 200, 5000)),
     offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true },

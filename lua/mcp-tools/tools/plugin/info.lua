@@ -1,6 +1,7 @@
 --- Describes a plugin or one of its modules, or returns its readme.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local functions = require('mcp-tools.editor.plugins.functions')
 local plugins = require('mcp-tools.editor.plugins')
@@ -58,14 +59,7 @@ return {
     name = { type = 'string', description = 'Plugin', minLength = 1, maxLength = 200 },
     readme = { type = 'boolean', description = 'Return the readme', default = false },
     module = functions.MODULE,
-    limit = {
-      type = 'integer',
-      description = 'Maximum number of rows',
-      default = 150,
-      minimum = 1,
-      maximum = 5000,
-      hidden = true,
-    },
+    limit = arguments.hidden(arguments.limit('rows', 150, 5000)),
     offset = { type = 'integer', description = 'Number of rows to skip', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },

@@ -1,6 +1,7 @@
 --- Lists the callers of a function, or the functions that it calls.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local arguments = require('mcp-tools.editor.arguments')
 local find = require('mcp-tools.editor.symbol.find')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local result = require('mcp-tools.editor.result')
@@ -37,7 +38,7 @@ return {
       description = 'Callers or what it calls',
       default = 'incoming',
     },
-    limit = { type = 'integer', description = 'Maximum number of rows', default = 200, minimum = 1, maximum = 200 },
+    limit = arguments.limit('rows', 200, 200),
   }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,

@@ -1,5 +1,6 @@
 --- Finds symbols by name in the project, a directory or a file.
 
+local arguments = require('mcp-tools.editor.arguments')
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
@@ -106,7 +107,7 @@ return {
       description = 'Such as class, function, method, variable',
     },
     body = { type = 'boolean', description = 'Include the source text', default = false },
-    limit = { type = 'integer', description = 'Maximum number of results', default = 50, minimum = 1, maximum = 1000 },
+    limit = arguments.limit('results', 50, 1000),
     offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },

@@ -1,6 +1,7 @@
 --- Lists subclasses, implementers and overrides of a symbol, or what a class derives from.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local navigation = require('mcp-tools.editor.lsp.navigation')
@@ -50,7 +51,7 @@ return {
       description = 'Below it or above it',
       default = 'down',
     },
-    limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },
+    limit = arguments.limit('results', 200, 1000),
   }),
   annotations = { read_only = true, idempotent = true },
   recommended = true,

@@ -1,5 +1,6 @@
 --- Outlines files.
 
+local arguments = require('mcp-tools.editor.arguments')
 local overview = require('mcp-tools.editor.symbol.overview')
 local paths = require('mcp-tools.files.paths')
 
@@ -25,7 +26,7 @@ return {
       items = { type = 'string', maxLength = 500 },
       description = 'Only files such as `*.py` or `src/**`; `!` excludes',
     },
-    limit = { type = 'integer', description = 'Maximum number of files', default = 50, minimum = 1, maximum = 500 },
+    limit = arguments.limit('files', 50, 500),
     offset = { type = 'integer', description = 'Number of files to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },

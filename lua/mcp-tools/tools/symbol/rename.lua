@@ -1,6 +1,7 @@
 --- Renames a symbol in the whole project.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local arguments = require('mcp-tools.editor.arguments')
 local find = require('mcp-tools.editor.symbol.find')
 local rename = require('mcp-tools.editor.lsp.rename')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -26,14 +27,7 @@ return {
   args = args_of.symbol({
     new_name = { type = 'string', description = 'New name', required = true, minLength = 1, maxLength = 200 },
     preview = { type = 'boolean', description = 'Only return the diff', default = false },
-    timeout_ms = {
-      type = 'integer',
-      description = 'Maximum time to wait for a server that is indexing',
-      default = 20000,
-      minimum = 0,
-      maximum = 240000,
-      hidden = true,
-    },
+    timeout_ms = arguments.timeout(20000),
   }),
   annotations = { read_only = false, destructive = true },
   needs_approval = function(args)

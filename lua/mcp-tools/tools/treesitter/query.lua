@@ -1,5 +1,6 @@
 --- Lists the captures of a tree-sitter query, or the syntax nodes around a position.
 
+local arguments = require('mcp-tools.editor.arguments')
 local inspect = require('mcp-tools.editor.treesitter.inspect')
 
 return {
@@ -20,7 +21,7 @@ return {
     start_line = { type = 'integer', description = 'First line', default = 1, minimum = 1 },
     end_line = { type = 'integer', description = 'Last line', minimum = 1 },
     column = { type = 'integer', description = '1-based column of `start_line`, without `query`', minimum = 1 },
-    limit = { type = 'integer', description = 'Maximum number of rows', default = 200, minimum = 1, maximum = 5000 },
+    limit = arguments.limit('rows', 200, 5000),
     offset = { type = 'integer', description = 'Captures to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },

@@ -1,6 +1,7 @@
 --- Lists the commands, skills and agents of a project, make targets and npm scripts.
 
 local access = require('mcp-tools.privacy.access')
+local arguments = require('mcp-tools.editor.arguments')
 local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
@@ -116,7 +117,7 @@ return {
     .. ' Makefile targets and package.json scripts.',
   search_hint = 'make targets, npm scripts, slash commands, skills, how to build',
   args = {
-    limit = { type = 'integer', description = 'Maximum number of results', default = 200, minimum = 1, maximum = 1000 },
+    limit = arguments.limit('results', 200, 1000),
     offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0 },
   },
   annotations = { read_only = true, idempotent = true },

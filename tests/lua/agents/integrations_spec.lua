@@ -140,53 +140,47 @@ describe('registration with OpenCode', function()
   local OPENCODE_NVIM, SIDEKICK = vim.env.OPENCODE_NVIM, vim.env.SIDEKICK
 
   if OPENCODE_NVIM then
-    describe('opencode.nvim itself', function()
-      it('says which server it is connected to, and when', function()
-        vim.opt.runtimepath:prepend(OPENCODE_NVIM)
-        local server = require('opencode.server')
-        bridge(1)
-        follow(true)
-        t.eq({}, integrations.status())
-        server.connected = setmetatable({ url = URL }, server)
-        require('opencode.events').emit({ type = 'server.connected' }, server.connected)
-        t.eq('opencode.nvim', known().via)
-      end)
+    it('opencode.nvim itself says which server it is connected to, and when', function()
+      vim.opt.runtimepath:prepend(OPENCODE_NVIM)
+      local server = require('opencode.server')
+      bridge(1)
+      follow(true)
+      t.eq({}, integrations.status())
+      server.connected = setmetatable({ url = URL }, server)
+      require('opencode.events').emit({ type = 'server.connected' }, server.connected)
+      t.eq('opencode.nvim', known().via)
     end)
   end
 
   if SIDEKICK then
-    describe('sidekick.nvim itself', function()
-      it('says which server it is attached to, and when', function()
-        vim.opt.runtimepath:prepend(SIDEKICK)
-        local sessions = require('sidekick.cli.session')
-        bridge(1)
-        follow(true)
-        local session = { id = 'opencode-1', started = true, base_url = URL }
-        function session.attach() end
-        function session.is_running()
-          return true
-        end
-        sessions.attach(session)
-        t.eq('sidekick.nvim', known().via)
-      end)
+    it('sidekick.nvim itself says which server it is attached to, and when', function()
+      vim.opt.runtimepath:prepend(SIDEKICK)
+      local sessions = require('sidekick.cli.session')
+      bridge(1)
+      follow(true)
+      local session = { id = 'opencode-1', started = true, base_url = URL }
+      function session.attach() end
+      function session.is_running()
+        return true
+      end
+      sessions.attach(session)
+      t.eq('sidekick.nvim', known().via)
     end)
   end
 
-  describe('assistants', function()
-    it('are told of in health when they are there', function()
-      t.matches((OPENCODE_NVIM or SIDEKICK) and '%.nvim: ' or 'mcp%-tools: ', health())
-      package.loaded.codecompanion, package.loaded.avante = {}, {}
-      require('mcp-tools.callers.assistant').offered('avante', { tools = {} })
-      package.loaded.claudecode = { state = { server = {}, port = 9 } }
-      local text = health()
-      t.matches('CodeCompanion is installed, but has not asked', text)
-      t.matches('Avante has 0 of these tools', text)
-      t.matches('claudecode.nvim is running %(port 9%)', text)
-      t.matches('claudecode.nvim is running', require('mcp-tools.agents.known.claude').skip())
-      package.loaded.claudecode.state.server = nil
-      t.eq(nil, require('mcp-tools.agents.known.claude').skip())
-      package.loaded.codecompanion, package.loaded.avante, package.loaded.claudecode = nil, nil, nil
-    end)
+  it('assistants are told of in health when they are there', function()
+    t.matches((OPENCODE_NVIM or SIDEKICK) and '%.nvim: ' or 'mcp%-tools: ', health())
+    package.loaded.codecompanion, package.loaded.avante = {}, {}
+    require('mcp-tools.callers.assistant').offered('avante', { tools = {} })
+    package.loaded.claudecode = { state = { server = {}, port = 9 } }
+    local text = health()
+    t.matches('CodeCompanion is installed, but has not asked', text)
+    t.matches('Avante has 0 of these tools', text)
+    t.matches('claudecode.nvim is running %(port 9%)', text)
+    t.matches('claudecode.nvim is running', require('mcp-tools.agents.known.claude').skip())
+    package.loaded.claudecode.state.server = nil
+    t.eq(nil, require('mcp-tools.agents.known.claude').skip())
+    package.loaded.codecompanion, package.loaded.avante, package.loaded.claudecode = nil, nil, nil
   end)
 end)
 

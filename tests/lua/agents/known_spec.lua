@@ -166,26 +166,24 @@ describe('Claude Code', function()
   end)
 end)
 
-describe('a tool of an agent that writes', function()
-  it('asks the person first, wherever the file lies', function()
-    open('claude')
-    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
-    local gateway, answer = core.get().gateway, nil
-    local ask = gateway.ask
-    gateway.ask = function(_, fn)
-      answer = fn
-    end
-    local call = agents.begin(session, 'saveDocument', { filePath = file })
-    t.eq({ 'function', false }, { type(answer), call:ended() })
-    answer('deny')
-    t.eq('access_denied', call.outcome.error.code)
-    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
-    call = agents.begin(session, 'saveDocument', { filePath = file })
-    answer('once')
-    t.eq(nil, select(2, agents.result(call)))
-    t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
-    gateway.ask = ask
-  end)
+it('a tool of an agent that writes asks the person first, wherever the file lies', function()
+  open('claude')
+  vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+  local gateway, answer = core.get().gateway, nil
+  local ask = gateway.ask
+  gateway.ask = function(_, fn)
+    answer = fn
+  end
+  local call = agents.begin(session, 'saveDocument', { filePath = file })
+  t.eq({ 'function', false }, { type(answer), call:ended() })
+  answer('deny')
+  t.eq('access_denied', call.outcome.error.code)
+  t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
+  call = agents.begin(session, 'saveDocument', { filePath = file })
+  answer('once')
+  t.eq(nil, select(2, agents.result(call)))
+  t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+  gateway.ask = ask
 end)
 
 describe('Gemini CLI and Qwen Code', function()

@@ -81,37 +81,35 @@ local function replay(name, on_call)
   end
 end
 
-describe('Claude Code', function()
-  it('gets the answers that it understands', function()
-    session = agents.open('claude', 'claude-code')
-    local pending ---@type { call: mcp-tools.Call, expected: table }?
-    replay('claude', function(call, expected)
-      local started = agents.begin(session, call.name, call.arguments)
-      if call.name == 'openDiff' then
-        local said = texts(expected)
-        local review = agents.review(session, call.arguments.tab_name)
-        t.eq('running', started.state)
-        if call.arguments.new_file_path:find('a.txt') then
-          decide(review, said[1] == 'FILE_SAVED' and 'accepted' or 'rejected', said[2])
-          t.eq(said, texts(agents.result(started)))
-          if said[1] == 'FILE_SAVED' then
-            write('a.txt', said[2])
-          end
-        else
-          pending = { call = started, expected = said } -- it is answered in the terminal
+it('Claude Code gets the answers that it understands', function()
+  session = agents.open('claude', 'claude-code')
+  local pending ---@type { call: mcp-tools.Call, expected: table }?
+  replay('claude', function(call, expected)
+    local started = agents.begin(session, call.name, call.arguments)
+    if call.name == 'openDiff' then
+      local said = texts(expected)
+      local review = agents.review(session, call.arguments.tab_name)
+      t.eq('running', started.state)
+      if call.arguments.new_file_path:find('a.txt') then
+        decide(review, said[1] == 'FILE_SAVED' and 'accepted' or 'rejected', said[2])
+        t.eq(said, texts(agents.result(started)))
+        if said[1] == 'FILE_SAVED' then
+          write('a.txt', said[2])
         end
-        return
+      else
+        pending = { call = started, expected = said } -- it is answered in the terminal
       end
-      local result = agents.result(started)
-      if call.name == 'close_tab' and pending then
-        t.eq(pending.expected, texts(agents.result(pending.call)))
-        t.eq('DIFF_REJECTED', pending.expected[1])
-        pending = nil
-      end
-      if call.name ~= 'getDiagnostics' then -- there is no linter here
-        t.eq(texts(expected), texts(result))
-      end
-    end)
+      return
+    end
+    local result = agents.result(started)
+    if call.name == 'close_tab' and pending then
+      t.eq(pending.expected, texts(agents.result(pending.call)))
+      t.eq('DIFF_REJECTED', pending.expected[1])
+      pending = nil
+    end
+    if call.name ~= 'getDiagnostics' then -- there is no linter here
+      t.eq(texts(expected), texts(result))
+    end
   end)
 end)
 
@@ -150,38 +148,36 @@ for _, name in ipairs({ 'gemini', 'qwen' }) do
   end)
 end
 
-describe('Copilot CLI', function()
-  it('gets the answers that it understands', function()
-    session = agents.open('copilot', 'copilot-cli')
-    local pending
-    replay('copilot', function(call, expected)
-      local started = agents.begin(session, call.name, call.arguments)
-      local function value(result)
-        local decoded = vim.json.decode(result.content[1].text)
-        decoded.message = nil -- for people
-        return decoded
-      end
-      if call.name == 'get_diagnostics' then
-        return t.eq({}, vim.json.decode(agents.result(started).content[1].text))
-      elseif call.name ~= 'open_diff' then
-        t.eq(value(expected), value(agents.result(started)))
-        if pending then
-          t.eq(pending.expected, value(agents.result(pending.call)))
-          pending = nil
-        end
-        return
-      end
-      local review = agents.review(session, call.arguments.tab_name)
-      if value(expected).trigger == 'closed_via_tool' then
-        pending = { call = started, expected = value(expected) }
-        return
-      end
-      local verdict = value(expected).result == 'SAVED' and 'accepted' or 'rejected'
-      decide(review, verdict, call.arguments.new_file_contents)
+it('Copilot CLI gets the answers that it understands', function()
+  session = agents.open('copilot', 'copilot-cli')
+  local pending
+  replay('copilot', function(call, expected)
+    local started = agents.begin(session, call.name, call.arguments)
+    local function value(result)
+      local decoded = vim.json.decode(result.content[1].text)
+      decoded.message = nil -- for people
+      return decoded
+    end
+    if call.name == 'get_diagnostics' then
+      return t.eq({}, vim.json.decode(agents.result(started).content[1].text))
+    elseif call.name ~= 'open_diff' then
       t.eq(value(expected), value(agents.result(started)))
-      if verdict == 'accepted' then
-        write('a.txt', call.arguments.new_file_contents)
+      if pending then
+        t.eq(pending.expected, value(agents.result(pending.call)))
+        pending = nil
       end
-    end)
+      return
+    end
+    local review = agents.review(session, call.arguments.tab_name)
+    if value(expected).trigger == 'closed_via_tool' then
+      pending = { call = started, expected = value(expected) }
+      return
+    end
+    local verdict = value(expected).result == 'SAVED' and 'accepted' or 'rejected'
+    decide(review, verdict, call.arguments.new_file_contents)
+    t.eq(value(expected), value(agents.result(started)))
+    if verdict == 'accepted' then
+      write('a.txt', call.arguments.new_file_contents)
+    end
   end)
 end)

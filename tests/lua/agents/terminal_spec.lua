@@ -166,20 +166,18 @@ describe(':McpTools terminal', function()
   end)
 end)
 
-describe('acp_server()', function()
-  it('is the entry for mcpServers, or says why there is none', function()
-    local acp_server = require('mcp-tools').acp_server
-    local entry, err = acp_server()
-    t.eq({ nil, 'busy' }, { entry, err.code })
-    start()
-    local endpoint = bridge.endpoint()
-    t.eq({
-      type = 'http',
-      name = 'nvim-tools',
-      url = endpoint.url,
-      headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
-    }, acp_server({ transport = 'http' }))
-    entry, err = acp_server({ transport = 'pigeon' })
-    t.eq({ nil, 'validation_error' }, { entry, err.code })
-  end)
+it('acp_server() is the entry for mcpServers, or says why there is none', function()
+  local acp_server = require('mcp-tools').acp_server
+  local entry, err = acp_server()
+  t.eq({ nil, 'busy' }, { entry, err.code })
+  start()
+  local endpoint = bridge.endpoint()
+  t.eq({
+    type = 'http',
+    name = 'nvim-tools',
+    url = endpoint.url,
+    headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
+  }, acp_server({ transport = 'http' }))
+  entry, err = acp_server({ transport = 'pigeon' })
+  t.eq({ nil, 'validation_error' }, { entry, err.code })
 end)

@@ -171,24 +171,22 @@ describe('an answer', function()
   end)
 end)
 
-describe('a call', function()
-  it('that is cancelled while it is judged is not asked for', function()
-    local b = bench()
-    b.tool({
-      name = 'waits',
-      needs_approval = function(_, call) -- like one that waits for a language server
-        vim.schedule(function()
-          call:cancel('client')
-        end)
-        vim.wait(1000, function()
-          return call:ended()
-        end, 5)
-        return true
-      end,
-    })
-    t.eq('cancelled', (b.run({}, { name = 'waits' })))
-    t.eq({ {}, {} }, { b.asked, b.ran })
-  end)
+it('a call that is cancelled while it is judged is not asked for', function()
+  local b = bench()
+  b.tool({
+    name = 'waits',
+    needs_approval = function(_, call) -- like one that waits for a language server
+      vim.schedule(function()
+        call:cancel('client')
+      end)
+      vim.wait(1000, function()
+        return call:ended()
+      end, 5)
+      return true
+    end,
+  })
+  t.eq('cancelled', (b.run({}, { name = 'waits' })))
+  t.eq({ {}, {} }, { b.asked, b.ran })
 end)
 
 describe('what was shown', function()
@@ -576,18 +574,16 @@ describe('"always" for a tool that runs what its arguments say', function()
   end)
 end)
 
-describe('a grant for a session', function()
-  it('is for clients of the same name where the connection has no session', function()
-    local b = bench()
-    b.says('session')
-    local function run(name)
-      local call = b.executor:execute('x', {}, { host = 'mcp', client = { name = name } })
-      return call.outcome.error and call.outcome.error.code or call.outcome.value
-    end
-    t.eq('ran', run('claude-code'))
-    b.says('deny')
-    t.eq({ 'ran', 'access_denied' }, { run('claude-code'), run('other') })
-  end)
+it('a grant for a session is for clients of the same name where the connection has no session', function()
+  local b = bench()
+  b.says('session')
+  local function run(name)
+    local call = b.executor:execute('x', {}, { host = 'mcp', client = { name = name } })
+    return call.outcome.error and call.outcome.error.code or call.outcome.value
+  end
+  t.eq('ran', run('claude-code'))
+  b.says('deny')
+  t.eq({ 'ran', 'access_denied' }, { run('claude-code'), run('other') })
 end)
 
 describe('a denial', function()
@@ -639,34 +635,32 @@ describe('a denial', function()
   end)
 end)
 
-describe('denials', function()
-  it('in a row make it possible to silence that session alone', function()
-    local b = bench()
-    b.says('deny')
+it('denials in a row make it possible to silence that session alone', function()
+  local b = bench()
+  b.says('deny')
+  b.run()
+  b.run()
+  b.says('once')
+  b.run()
+  b.says('deny')
+  for _ = 1, 3 do
     b.run()
-    b.run()
-    b.says('once')
-    b.run()
-    b.says('deny')
-    for _ = 1, 3 do
-      b.run()
-      t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
-    end
-    b.says('silence')
-    t.eq('access_denied', (b.run()))
-    local count = #b.asked
-    local result, call = b.run()
-    t.eq({ 'access_denied', count }, { result, #b.asked })
-    t.matches('denied all further questions', call.outcome.error.message)
-    t.eq('user: silence', call.decision.by)
-    b.says(nil)
-    b.gateway.grants:unsilence()
-    t.eq('waiting_approval', (b.run()))
     t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
-    t.eq('waiting_approval', (b.run({}, { session = 's2' })))
-    b.tool({ annotations = { read_only = true } })
-    t.eq('ran', (b.run()))
-  end)
+  end
+  b.says('silence')
+  t.eq('access_denied', (b.run()))
+  local count = #b.asked
+  local result, call = b.run()
+  t.eq({ 'access_denied', count }, { result, #b.asked })
+  t.matches('denied all further questions', call.outcome.error.message)
+  t.eq('user: silence', call.decision.by)
+  b.says(nil)
+  b.gateway.grants:unsilence()
+  t.eq('waiting_approval', (b.run()))
+  t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
+  t.eq('waiting_approval', (b.run({}, { session = 's2' })))
+  b.tool({ annotations = { read_only = true } })
+  t.eq('ran', (b.run()))
 end)
 
 describe('whatever fails', function()

@@ -113,63 +113,61 @@ end)
 
 local CHECKOUTS = vim.env.AVANTE
 if CHECKOUTS then
-  describe('in Avante itself', function()
-    it('are told to models, run, and stopped with a request, once', function()
-      for path in CHECKOUTS:gmatch('[^:]+') do
-        vim.opt.runtimepath:prepend(path)
+  it('in Avante itself are told to models, run, and stopped with a request, once', function()
+    for path in CHECKOUTS:gmatch('[^:]+') do
+      vim.opt.runtimepath:prepend(path)
+    end
+    config.setup({ tools = 'recommended', approval = { default = 'allow' } })
+    local begun, stopped
+    register('says', {
+      args = { value = { type = 'string', required = true } },
+      execute = function(ctx, args)
+        ctx(args.value)
+      end,
+    })
+    register('waits', {
+      execute = function(ctx)
+        begun = true
+        ctx:on_cancel(function(reason)
+          stopped = reason
+        end)
+      end,
+    })
+    require('avante.config').setup({ custom_tools = tools })
+    local llm_tools = require('avante.llm_tools')
+    local theirs = llm_tools.get_tools('hello', {})
+    local ours = 0
+    for _, tool in ipairs(theirs) do
+      if vim.startswith(tool.name, 'nvim_') then
+        ours = ours + 1
+        local told = vim.json.encode(require('avante.providers.openai'):transform_tool(tool))
+        t.ok(not told:gsub('"required":%[%]', ''):find('[]', 1, true), told)
       end
-      config.setup({ tools = 'recommended', approval = { default = 'allow' } })
-      local begun, stopped
-      register('says', {
-        args = { value = { type = 'string', required = true } },
-        execute = function(ctx, args)
-          ctx(args.value)
-        end,
-      })
-      register('waits', {
-        execute = function(ctx)
-          begun = true
-          ctx:on_cancel(function(reason)
-            stopped = reason
-          end)
-        end,
-      })
-      require('avante.config').setup({ custom_tools = tools })
-      local llm_tools = require('avante.llm_tools')
-      local theirs = llm_tools.get_tools('hello', {})
-      local ours = 0
-      for _, tool in ipairs(theirs) do
-        if vim.startswith(tool.name, 'nvim_') then
-          ours = ours + 1
-          local told = vim.json.encode(require('avante.providers.openai'):transform_tool(tool))
-          t.ok(not told:gsub('"required":%[%]', ''):find('[]', 1, true), told)
-        end
+    end
+    t.ok(ours > 10)
+    local results = {}
+    local function use(name, input)
+      local count = #results
+      local opts = { session_ctx = {} }
+      function opts.on_complete(result, err)
+        table.insert(results, { result or false, err or false })
       end
-      t.ok(ours > 10)
-      local results = {}
-      local function use(name, input)
-        local count = #results
-        local opts = { session_ctx = {} }
-        function opts.on_complete(result, err)
-          table.insert(results, { result or false, err or false })
-        end
-        t.eq(nil, llm_tools.process_tool_use(theirs, { id = '1', name = name, input = input }, opts))
-        return function()
-          return #results > count
-        end
+      t.eq(nil, llm_tools.process_tool_use(theirs, { id = '1', name = name, input = input }, opts))
+      return function()
+        return #results > count
       end
-      t.wait(use('nvim_says', { value = 'x' }))
-      t.wait(use('nvim_says', {}))
-      local ended = use('nvim_waits', {})
-      t.wait(function()
-        return begun
-      end)
-      require('avante.llm').cancel_inflight_request()
-      t.eq('user', stopped)
-      t.wait(ended)
-      t.eq({ 'x', false }, results[1])
-      t.matches('value: is required', results[2][2])
-      t.eq({ false, require('avante.llm_tools.helpers').CANCEL_TOKEN }, results[3])
+    end
+    t.wait(use('nvim_says', { value = 'x' }))
+    t.wait(use('nvim_says', {}))
+    local ended = use('nvim_waits', {})
+    t.wait(function()
+      return begun
     end)
+    require('avante.llm').cancel_inflight_request()
+    t.eq('user', stopped)
+    t.wait(ended)
+    t.eq({ 'x', false }, results[1])
+    t.matches('value: is required', results[2][2])
+    t.eq({ false, require('avante.llm_tools.helpers').CANCEL_TOKEN }, results[3])
   end)
 end

@@ -119,35 +119,31 @@ describe('a call that a tool makes', function()
   end)
 end)
 
-describe('call() without a callback', function()
-  it('goes on where the API may be used, when the tool answered where it may not', function()
-    register('fast', {
-      execute = function(ctx)
-        vim.system({ vim.v.progpath, '--version' }, {}, function()
-          ctx('answer')
-        end)
-      end,
-    })
-    local seen
-    coroutine.wrap(function()
-      local result = mcp.call('fast')
-      seen = { result, vim.in_fast_event(), vim.api.nvim_create_buf(false, true) > 0 }
-    end)()
-    t.wait(function()
-      return seen
-    end)
-    t.eq({ 'answer', false, true }, seen)
+it('call() without a callback goes on where the API may be used, when the tool answered where it may not', function()
+  register('fast', {
+    execute = function(ctx)
+      vim.system({ vim.v.progpath, '--version' }, {}, function()
+        ctx('answer')
+      end)
+    end,
+  })
+  local seen
+  coroutine.wrap(function()
+    local result = mcp.call('fast')
+    seen = { result, vim.in_fast_event(), vim.api.nvim_create_buf(false, true) > 0 }
+  end)()
+  t.wait(function()
+    return seen
   end)
+  t.eq({ 'answer', false, true }, seen)
 end)
 
-describe('options of call()', function()
-  it('that are none are refused before anything runs', function()
-    register('any', { execute = function() end })
-    for name, wrong in pairs({ host = print, timeout = '5000', on_progress = 'print', on_state = true }) do
-      t.raises('opts.' .. name .. ': expected %a+ or nil, got ' .. type(wrong), function()
-        mcp.call('any', {}, { [name] = wrong }, function() end)
-      end)
-      t.eq(0, require('mcp-tools.registry').pending_count())
-    end
-  end)
+it('options of call() that are none are refused before anything runs', function()
+  register('any', { execute = function() end })
+  for name, wrong in pairs({ host = print, timeout = '5000', on_progress = 'print', on_state = true }) do
+    t.raises('opts.' .. name .. ': expected %a+ or nil, got ' .. type(wrong), function()
+      mcp.call('any', {}, { [name] = wrong }, function() end)
+    end)
+    t.eq(0, require('mcp-tools.registry').pending_count())
+  end
 end)

@@ -241,37 +241,35 @@ describe('time', function()
   end)
 end)
 
-describe('cancel', function()
-  it('reaches the tool, stops a run tool for good and drops what comes later', function()
-    local went_on, answer = 0, nil
-    b.tool({
-      name = 'loops',
-      run = function(ctx)
-        while true do
-          ctx:await(function(done)
-            vim.defer_fn(done, 5)
-          end)
-          went_on = went_on + 1
-        end
-      end,
-    })
-    b.tool('holds', function(ctx)
-      answer = ctx
-    end)
-    local loop, hold = b.run('loops'), b.run('holds')
-    t.wait(function()
-      return went_on > 1
-    end)
-    t.eq(true, b.executor:cancel(loop.id, 'client'))
-    local seen = went_on
-    vim.wait(30)
-    t.eq(seen, went_on)
-    b.executor:cancel(hold.id, 'client')
-    answer('too late')
-    t.eq('cancelled', hold.state)
-    t.eq(nil, hold.outcome.value)
-    t.eq(0, b.executor.active)
+it('cancel reaches the tool, stops a run tool for good and drops what comes later', function()
+  local went_on, answer = 0, nil
+  b.tool({
+    name = 'loops',
+    run = function(ctx)
+      while true do
+        ctx:await(function(done)
+          vim.defer_fn(done, 5)
+        end)
+        went_on = went_on + 1
+      end
+    end,
+  })
+  b.tool('holds', function(ctx)
+    answer = ctx
   end)
+  local loop, hold = b.run('loops'), b.run('holds')
+  t.wait(function()
+    return went_on > 1
+  end)
+  t.eq(true, b.executor:cancel(loop.id, 'client'))
+  local seen = went_on
+  vim.wait(30)
+  t.eq(seen, went_on)
+  b.executor:cancel(hold.id, 'client')
+  answer('too late')
+  t.eq('cancelled', hold.state)
+  t.eq(nil, hold.outcome.value)
+  t.eq(0, b.executor.active)
 end)
 
 describe('a call', function()
@@ -524,60 +522,56 @@ describe('a call', function()
   end)
 end)
 
-describe('code of others that throws around a call', function()
-  it('changes neither the outcome nor the count of active calls', function()
-    b.tool('later', function(ctx)
-      vim.schedule(function()
-        ctx('answered')
-      end)
+it('code of others that throws around a call changes neither the outcome nor the count of active calls', function()
+  b.tool('later', function(ctx)
+    vim.schedule(function()
+      ctx('answered')
     end)
-    b.executor:watch(function()
-      error('a watcher failed')
-    end)
-    local done
-    local call = b.run('later', {}, {
-      listener = {
-        done = function(_, finished)
-          done = finished.outcome.value
-        end,
-      },
-    })
-    call:on_end(function()
-      error('work at the end failed')
-    end)
-    t.wait(function()
-      return done
-    end)
-    t.eq({ 'answered', 0 }, { done, b.executor.active })
   end)
+  b.executor:watch(function()
+    error('a watcher failed')
+  end)
+  local done
+  local call = b.run('later', {}, {
+    listener = {
+      done = function(_, finished)
+        done = finished.outcome.value
+      end,
+    },
+  })
+  call:on_end(function()
+    error('work at the end failed')
+  end)
+  t.wait(function()
+    return done
+  end)
+  t.eq({ 'answered', 0 }, { done, b.executor.active })
 end)
 
-describe('progress and log from a libuv callback', function()
-  it('reach listeners that use the API', function()
-    local seen = {}
-    b.tool('fast', function(ctx)
-      local timer = assert(vim.uv.new_timer())
-      timer:start(1, 0, function()
-        timer:close()
-        ctx:progress(1, 2)
-        ctx:log('info', 'x')
-        ctx('done')
-      end)
+it('progress and log from a libuv callback reach listeners that use the API', function()
+  local seen = {}
+  b.tool('fast', function(ctx)
+    local timer = assert(vim.uv.new_timer())
+    timer:start(1, 0, function()
+      timer:close()
+      ctx:progress(1, 2)
+      ctx:log('info', 'x')
+      ctx('done')
     end)
-    local call = b.run('fast', {}, {
-      listener = {
-        progress = function()
-          table.insert(seen, vim.api.nvim_buf_is_valid(0))
-        end,
-        log = function()
-          table.insert(seen, vim.api.nvim_buf_is_valid(0))
-        end,
-      },
-    })
-    t.wait(function()
-      return call:ended()
-    end)
-    t.eq({ true, true }, seen)
-    t.eq('done', call.outcome.value)
   end)
+  local call = b.run('fast', {}, {
+    listener = {
+      progress = function()
+        table.insert(seen, vim.api.nvim_buf_is_valid(0))
+      end,
+      log = function()
+        table.insert(seen, vim.api.nvim_buf_is_valid(0))
+      end,
+    },
+  })
+  t.wait(function()
+    return call:ended()
+  end)
+  t.eq({ true, true }, seen)
+  t.eq('done', call.outcome.value)
 end)

@@ -31,15 +31,13 @@ local function completions(line)
   return vim.fn.getcompletion(line, 'cmdline')
 end
 
-describe('plugin', function()
-  it('defines the command and loads nothing', function()
-    local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
-    local before = vim.tbl_keys(package.loaded)
-    vim.g.loaded_mcp_tools = nil
-    vim.cmd.source(path)
-    t.eq(before, vim.tbl_keys(package.loaded))
-    t.eq(2, vim.fn.exists(':McpTools'))
-  end)
+it('plugin defines the command and loads nothing', function()
+  local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
+  local before = vim.tbl_keys(package.loaded)
+  vim.g.loaded_mcp_tools = nil
+  vim.cmd.source(path)
+  t.eq(before, vim.tbl_keys(package.loaded))
+  t.eq(2, vim.fn.exists(':McpTools'))
 end)
 
 describe(':McpTools', function()

@@ -89,33 +89,31 @@ describe('a path', function()
   end)
 end)
 
-describe('paths without number', function()
-  it('are not judged', function()
-    local many = {}
-    for i = 1, 300000 do
-      many[i] = ('/p/%d'):format(i)
-    end
-    require('mcp-tools').register({
-      name = 'many',
-      description = 'takes anything',
-      execute = function(ctx)
-        ctx('')
-      end,
-      annotations = { read_only = true },
-    })
-    for label, case in pairs({
-      strings = { 'many', { paths = many } },
-      nested = { 'many', { edits = { { files = many } } } },
-      uris = { 'many', { uris = vim.list_slice(many, 1, 100000) } },
-    }) do
-      t.matches('more than 128, too many to check', (call(case[1], case[2])))
-      local begun = os.clock()
-      targets.by(case[2])
-      local ms = (os.clock() - begun) * 1e3
-      t.ok(ms < 2000, ('%s took %d ms'):format(label, ms))
-    end
-    t.eq('', (call('many', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
-  end)
+it('paths without number are not judged', function()
+  local many = {}
+  for i = 1, 300000 do
+    many[i] = ('/p/%d'):format(i)
+  end
+  require('mcp-tools').register({
+    name = 'many',
+    description = 'takes anything',
+    execute = function(ctx)
+      ctx('')
+    end,
+    annotations = { read_only = true },
+  })
+  for label, case in pairs({
+    strings = { 'many', { paths = many } },
+    nested = { 'many', { edits = { { files = many } } } },
+    uris = { 'many', { uris = vim.list_slice(many, 1, 100000) } },
+  }) do
+    t.matches('more than 128, too many to check', (call(case[1], case[2])))
+    local begun = os.clock()
+    targets.by(case[2])
+    local ms = (os.clock() - begun) * 1e3
+    t.ok(ms < 2000, ('%s took %d ms'):format(label, ms))
+  end
+  t.eq('', (call('many', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
 end)
 
 describe('paths that are costly to judge', function()

@@ -88,10 +88,8 @@ describe('the root of the project', function()
   end)
 end)
 
-describe('the plugin', function()
-  it('knows where it is installed', function()
-    t.ok(vim.uv.fs_stat(project.plugin_dir() .. '/lua/mcp-tools/instances/project.lua'))
-  end)
+it('the plugin knows where it is installed', function()
+  t.ok(vim.uv.fs_stat(project.plugin_dir() .. '/lua/mcp-tools/instances/project.lua'))
 end)
 
 describe('identity', function()

@@ -142,37 +142,33 @@ describe('loading what is bundled', function()
   end)
 end)
 
-describe('an explicit tool', function()
-  it('is offered by its own name only', function()
-    local name, group = 'editor_command', 'editor'
-    local function offered(option)
-      config.reset()
-      tools.setup({ tools = option })
-      return core.get().registry:get(name) ~= nil
-    end
-    t.eq({ false, false, true, true }, {
-      offered('all'),
-      offered({ group }),
-      offered({ name }),
-      offered({ 'all', name }),
-    })
-  end)
+it('an explicit tool is offered by its own name only', function()
+  local name, group = 'editor_command', 'editor'
+  local function offered(option)
+    config.reset()
+    tools.setup({ tools = option })
+    return core.get().registry:get(name) ~= nil
+  end
+  t.eq({ false, false, true, true }, {
+    offered('all'),
+    offered({ group }),
+    offered({ name }),
+    offered({ 'all', name }),
+  })
 end)
 
-describe('a definition in the options that throws when it is read', function()
-  it('is reported, and the others are loaded', function()
-    local unreadable = setmetatable({}, {
-      __index = function(_, key)
-        error('no ' .. tostring(key))
-      end,
-    })
-    local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
-    local fine = { name = 'fine', description = 'x', execute = function() end }
-    tools.setup({ tools = { broken, fine } })
-    t.ok(core.get().registry:get('fine'))
-    t.matches('setup{tools}%[%d%]', vim.inspect(tools.report().failures))
-    t.ok(not require('mcp-tools.loading.bundled').is_pending())
-  end)
+it('a definition in the options that throws when it is read is reported, and the others are loaded', function()
+  local unreadable = setmetatable({}, {
+    __index = function(_, key)
+      error('no ' .. tostring(key))
+    end,
+  })
+  local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
+  local fine = { name = 'fine', description = 'x', execute = function() end }
+  tools.setup({ tools = { broken, fine } })
+  t.ok(core.get().registry:get('fine'))
+  t.matches('setup{tools}%[%d%]', vim.inspect(tools.report().failures))
+  t.ok(not require('mcp-tools.loading.bundled').is_pending())
 end)
 
 local function add(name)

@@ -64,13 +64,11 @@ describe('a spec of a mount', function()
   end)
 end)
 
-describe('mount()', function()
-  it('raises every fault where it was called', function()
-    local ok, err = pcall(require('mcp-tools').mount, 'fs', { comand = { 'x' } })
-    t.eq(false, ok)
-    t.matches('did you mean command', err)
-    t.eq(false, require('mcp-tools').unmount('fs'))
-  end)
+it('mount() raises every fault where it was called', function()
+  local ok, err = pcall(require('mcp-tools').mount, 'fs', { comand = { 'x' } })
+  t.eq(false, ok)
+  t.matches('did you mean command', err)
+  t.eq(false, require('mcp-tools').unmount('fs'))
 end)
 
 ---@return string[] lines `name from` or the fault

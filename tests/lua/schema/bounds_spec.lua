@@ -178,20 +178,18 @@ describe('a client that sends', function()
   end)
 end)
 
-describe('a million numbers', function()
-  it('are checked', function()
-    local value = {}
-    for i = 1, 1000000 do
-      value[i] = i
-    end
-    local validator = compile({ type = 'array', items = { type = 'integer' } })
-    t.eq(
-      true,
-      in_time(function()
-        return validator:check(validator:fill(value, { strict = true }), { strict = true })
-      end)
-    )
-  end)
+it('a million numbers are checked', function()
+  local value = {}
+  for i = 1, 1000000 do
+    value[i] = i
+  end
+  local validator = compile({ type = 'array', items = { type = 'integer' } })
+  t.eq(
+    true,
+    in_time(function()
+      return validator:check(validator:fill(value, { strict = true }), { strict = true })
+    end)
+  )
 end)
 
 describe('a pattern', function()

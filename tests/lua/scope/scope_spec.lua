@@ -318,18 +318,16 @@ describe('what a client sees', function()
     end)
   end)
 
-  describe('a prefix that is changed while clients are connected', function()
-    it('is used in the next list', function()
-      require('mcp-tools').register({ name = 'renamed', description = 'x', execute = function() end })
-      core.get()
-      local before = wire.list('tools')
-      t.matches('"nvim_renamed"', before.json)
-      config.setup({ tool_prefix = 'vi_' })
-      core.get()
-      local after = wire.list('tools', before.revision)
-      t.matches('"vi_renamed"', after.json or '')
-      config.reset()
-    end)
+  it('a prefix that is changed while clients are connected is used in the next list', function()
+    require('mcp-tools').register({ name = 'renamed', description = 'x', execute = function() end })
+    core.get()
+    local before = wire.list('tools')
+    t.matches('"nvim_renamed"', before.json)
+    config.setup({ tool_prefix = 'vi_' })
+    core.get()
+    local after = wire.list('tools', before.revision)
+    t.matches('"vi_renamed"', after.json or '')
+    config.reset()
   end)
 end)
 
@@ -367,20 +365,18 @@ local function nested(levels)
   return schema
 end
 
-describe('a schema that is nested too deep', function()
-  it('is refused where it is registered, with its depth', function()
-    mcp_tools.register({ name = 'fine', description = 'd', execute = noop, input_schema = nested(45) })
-    local ok, err = pcall(mcp_tools.register, {
-      name = 'deep',
-      description = 'd',
-      execute = noop,
-      input_schema = nested(60),
-    })
-    t.eq(false, ok)
-    t.matches("tool 'deep': input_schema: is nested more than 96 levels deep", tostring(err))
-    t.ok(listed('tools').nvim_fine)
-    t.eq(nil, listed('tools').nvim_deep)
-  end)
+it('a schema that is nested too deep is refused where it is registered, with its depth', function()
+  mcp_tools.register({ name = 'fine', description = 'd', execute = noop, input_schema = nested(45) })
+  local ok, err = pcall(mcp_tools.register, {
+    name = 'deep',
+    description = 'd',
+    execute = noop,
+    input_schema = nested(60),
+  })
+  t.eq(false, ok)
+  t.matches("tool 'deep': input_schema: is nested more than 96 levels deep", tostring(err))
+  t.ok(listed('tools').nvim_fine)
+  t.eq(nil, listed('tools').nvim_deep)
 end)
 
 describe('a definition that cannot be written', function()

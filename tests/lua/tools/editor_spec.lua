@@ -310,25 +310,23 @@ describe('tools that show the state of the editor', function()
     end)
   end)
 
-  describe('editor_notify', function()
-    it('tells it with the name of who does, controls made visible', function()
-      t.eq({ shown = true }, calls.call('editor_notify', { message = 'done\27[31m \u{202e}x', level = 'warn' }))
-      t.wait(function()
-        local output = api.nvim_exec2('messages', { output = true }).output
-        return output:find('[mcp-tools] nvim: done<U+001B>[31m <U+202E>x', 1, true)
-      end)
-      calls.call('editor_notify', { message = 'first\n[mcp-tools] not ours' })
-      t.wait(function()
-        return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
-      end)
-      t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
-      local last
-      for _ = 1, 30 do
-        last = project.run('tool', 'editor_notify', { message = 'again' })
-      end
-      t.eq('rate_limited', last.error.code)
-      t.eq('validation_error', calls.fails('editor_notify', { message = ('x'):rep(2001) }).code)
+  it('editor_notify tells it with the name of who does, controls made visible', function()
+    t.eq({ shown = true }, calls.call('editor_notify', { message = 'done\27[31m \u{202e}x', level = 'warn' }))
+    t.wait(function()
+      local output = api.nvim_exec2('messages', { output = true }).output
+      return output:find('[mcp-tools] nvim: done<U+001B>[31m <U+202E>x', 1, true)
     end)
+    calls.call('editor_notify', { message = 'first\n[mcp-tools] not ours' })
+    t.wait(function()
+      return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
+    end)
+    t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
+    local last
+    for _ = 1, 30 do
+      last = project.run('tool', 'editor_notify', { message = 'again' })
+    end
+    t.eq('rate_limited', last.error.code)
+    t.eq('validation_error', calls.fails('editor_notify', { message = ('x'):rep(2001) }).code)
   end)
 
   describe('editor_open', function()

@@ -334,19 +334,17 @@ describe('file_replace', function()
   end)
 end)
 
-describe('an editor that was started in the home folder', function()
-  it('has no project whose files could be listed or searched', function()
-    project.offer({ 'file' })
-    local home = vim.env.HOME
-    vim.env.HOME = project.root
-    for tool, args in pairs({
-      file_list = {},
-      file_search = { query = 'post' },
-    }) do
-      local _, err = call(tool, args)
-      t.eq({ tool, 'access_denied' }, { tool, (err or {}).code })
-      t.matches('is not a project', err.message)
-    end
-    vim.env.HOME = home
-  end)
+it('an editor that was started in the home folder has no project whose files could be listed or searched', function()
+  project.offer({ 'file' })
+  local home = vim.env.HOME
+  vim.env.HOME = project.root
+  for tool, args in pairs({
+    file_list = {},
+    file_search = { query = 'post' },
+  }) do
+    local _, err = call(tool, args)
+    t.eq({ tool, 'access_denied' }, { tool, (err or {}).code })
+    t.matches('is not a project', err.message)
+  end
+  vim.env.HOME = home
 end)

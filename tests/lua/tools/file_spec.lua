@@ -11,36 +11,32 @@ before_each(function()
 end)
 after_each(project.close)
 
-describe('file_read', function()
-  it('gives nothing of sensitive files', function()
-    project.write('.env', 'SECRET=1')
-    for _, name in ipairs({ 'file_read', 'file_checksum', 'file_json' }) do
-      refused(name, 'access_denied', 'sensitive', { path = '.env' })
-    end
-  end)
+it('file_read gives nothing of sensitive files', function()
+  project.write('.env', 'SECRET=1')
+  for _, name in ipairs({ 'file_read', 'file_checksum', 'file_json' }) do
+    refused(name, 'access_denied', 'sensitive', { path = '.env' })
+  end
 end)
 
-describe('file_checksum', function()
-  it('is that of sha256', function()
-    local bytes = ('x\0é\n'):rep(30000)
-    project.write('a.bin', bytes)
-    project.write('b.txt', 'text\n')
-    project.write('empty', '')
-    local function theirs(name)
-      return vim.system({ 'sha256sum', name }, { cwd = project.root }):wait().stdout:match('^%x+')
-    end
-    for name, size in pairs({ ['a.bin'] = #bytes, ['b.txt'] = 5, empty = 0 }) do
-      local value = call('file_checksum', { path = name })
-      t.eq({ theirs(name), size }, { value.sha256, value.bytes })
-    end
-    for length = 54, 66 do
-      local sum = require('mcp-tools.util.sha256').new()
-      sum:add(('a'):rep(length))
-      t.eq(vim.fn.sha256(('a'):rep(length)), sum:finish())
-    end
-    t.eq(theirs('b.txt') .. '  b.txt (5 bytes)', (project.text('file_checksum', { path = 'b.txt' })))
-    refused('file_checksum', 'not_found', 'no file', { path = 'none' })
-  end)
+it('file_checksum is that of sha256', function()
+  local bytes = ('x\0é\n'):rep(30000)
+  project.write('a.bin', bytes)
+  project.write('b.txt', 'text\n')
+  project.write('empty', '')
+  local function theirs(name)
+    return vim.system({ 'sha256sum', name }, { cwd = project.root }):wait().stdout:match('^%x+')
+  end
+  for name, size in pairs({ ['a.bin'] = #bytes, ['b.txt'] = 5, empty = 0 }) do
+    local value = call('file_checksum', { path = name })
+    t.eq({ theirs(name), size }, { value.sha256, value.bytes })
+  end
+  for length = 54, 66 do
+    local sum = require('mcp-tools.util.sha256').new()
+    sum:add(('a'):rep(length))
+    t.eq(vim.fn.sha256(('a'):rep(length)), sum:finish())
+  end
+  t.eq(theirs('b.txt') .. '  b.txt (5 bytes)', (project.text('file_checksum', { path = 'b.txt' })))
+  refused('file_checksum', 'not_found', 'no file', { path = 'none' })
 end)
 
 describe('file_write', function()
@@ -252,23 +248,21 @@ local function settle()
   end)
 end
 
-describe('a call that is cancelled', function()
-  it('changes and writes nothing', function()
-    local path = project.write('a.txt', 'one\n')
-    call('file_read', { path = path })
-    vim.cmd('silent edit ' .. path)
-    api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
-    local tick = api.nvim_buf_get_changedtick(0)
-    cancelled('file_save', { paths = { path } })
-    cancelled('file_edit', { bufnr = 0, save = true, edits = { { search = 'mine', replace = 'x' } } })
-    cancelled('file_write', { path = path, text = 'x' })
-    cancelled('file_write', { path = 'new/a.txt', text = 'x' })
-    cancelled('file_list', { ignored = true })
-    cancelled('file_json', { path = path })
-    settle()
-    t.eq({ 'mine', tick, 'one\n' }, { api.nvim_get_current_line(), api.nvim_buf_get_changedtick(0), disk(path) })
-    t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
-  end)
+it('a call that is cancelled changes and writes nothing', function()
+  local path = project.write('a.txt', 'one\n')
+  call('file_read', { path = path })
+  vim.cmd('silent edit ' .. path)
+  api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
+  local tick = api.nvim_buf_get_changedtick(0)
+  cancelled('file_save', { paths = { path } })
+  cancelled('file_edit', { bufnr = 0, save = true, edits = { { search = 'mine', replace = 'x' } } })
+  cancelled('file_write', { path = path, text = 'x' })
+  cancelled('file_write', { path = 'new/a.txt', text = 'x' })
+  cancelled('file_list', { ignored = true })
+  cancelled('file_json', { path = path })
+  settle()
+  t.eq({ 'mine', tick, 'one\n' }, { api.nvim_get_current_line(), api.nvim_buf_get_changedtick(0), disk(path) })
+  t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
 end)
 
 describe('file_list', function()

@@ -157,18 +157,16 @@ describe('nobody is asked for', function()
   end)
 end)
 
-describe('the person is asked first', function()
-  it('when the reason would speak of a file outside the project', function()
-    local path = project.write(project.base .. '/outside.txt', 'a line of it\n')
-    local edits = { { old_text = 'a lime of it', new_text = 'x' } }
-    local err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
-    t.eq('access_denied', err.code)
-    t.eq(nil, err.message:find('line of it', 1, true))
-    -- Also when something else than the place wants the question.
-    require('mcp-tools.config').setup({ tools = 'all', approval = { tools = { file_edit = 'ask' } } })
-    err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
-    t.eq('access_denied', err.code)
-    vim.uv.fs_symlink(path, root .. '/link.txt')
-    t.eq('access_denied', project.run('tool', 'file_edit', { path = 'link.txt', edits = edits }).error.code)
-  end)
+it('the person is asked first when the reason would speak of a file outside the project', function()
+  local path = project.write(project.base .. '/outside.txt', 'a line of it\n')
+  local edits = { { old_text = 'a lime of it', new_text = 'x' } }
+  local err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
+  t.eq('access_denied', err.code)
+  t.eq(nil, err.message:find('line of it', 1, true))
+  -- Also when something else than the place wants the question.
+  require('mcp-tools.config').setup({ tools = 'all', approval = { tools = { file_edit = 'ask' } } })
+  err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
+  t.eq('access_denied', err.code)
+  vim.uv.fs_symlink(path, root .. '/link.txt')
+  t.eq('access_denied', project.run('tool', 'file_edit', { path = 'link.txt', edits = edits }).error.code)
 end)

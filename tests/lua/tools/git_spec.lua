@@ -398,30 +398,28 @@ describe('git_show', function()
   end)
 end)
 
-describe('a call of git', function()
-  it('runs no command of the project, and ends with its call', function()
-    local marker = p.base .. '/ran'
-    local script = p.write(p.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\ncat\n')
-    vim.uv.fs_chmod(script, 493)
-    local names = 'filter.evil.clean diff.evil.command diff.evil.textconv core.fsmonitor core.pager gpg.program'
-    for name in names:gmatch('%S+') do
-      p.git('config', name, script)
-    end
-    p.git('config', 'log.showSignature', 'true')
-    p.write('.gitattributes', '* filter=evil diff=evil\n')
-    p.write('a.lua', 'two\n')
-    vim.fn.delete(marker)
-    for _, name in ipairs({ 'git_status', 'git_diff', 'git_log', 'git_show' }) do
-      p.ok(name)
-    end
-    vim.cmd.edit(p.root .. '/a.lua')
-    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
-    p.ok('git_blame', { bufnr = 0 })
-    p.ok('git_show', { path = 'a.lua', text = true })
-    t.eq(nil, vim.uv.fs_stat(marker))
-    local call = p.start('git_log')
-    call.cancel()
-    local _, err = call.wait()
-    t.eq('cancelled', err.code)
-  end)
+it('a call of git runs no command of the project, and ends with its call', function()
+  local marker = p.base .. '/ran'
+  local script = p.write(p.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\ncat\n')
+  vim.uv.fs_chmod(script, 493)
+  local names = 'filter.evil.clean diff.evil.command diff.evil.textconv core.fsmonitor core.pager gpg.program'
+  for name in names:gmatch('%S+') do
+    p.git('config', name, script)
+  end
+  p.git('config', 'log.showSignature', 'true')
+  p.write('.gitattributes', '* filter=evil diff=evil\n')
+  p.write('a.lua', 'two\n')
+  vim.fn.delete(marker)
+  for _, name in ipairs({ 'git_status', 'git_diff', 'git_log', 'git_show' }) do
+    p.ok(name)
+  end
+  vim.cmd.edit(p.root .. '/a.lua')
+  vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'unsaved' })
+  p.ok('git_blame', { bufnr = 0 })
+  p.ok('git_show', { path = 'a.lua', text = true })
+  t.eq(nil, vim.uv.fs_stat(marker))
+  local call = p.start('git_log')
+  call.cancel()
+  local _, err = call.wait()
+  t.eq('cancelled', err.code)
 end)

@@ -303,33 +303,31 @@ describe('an action', function()
   end)
 end)
 
-describe('calls', function()
-  it('of a function are told before those of its callers', function()
-    local uri = vim.uri_from_fname(path)
-    local function item(name, line)
-      local range = double.range(line, 0, 1)
-      return { name = name, kind = 12, uri = uri, range = range, selectionRange = range }
-    end
-    ready({ callHierarchyProvider = true, hoverProvider = true }, {
-      ['textDocument/prepareCallHierarchy'] = { item('main', 0) },
-      ['callHierarchy/incomingCalls'] = function(params)
-        local calls = {}
-        local names = params.item.name == 'main' and { 'a', 'b', 'c' } or {}
-        for i = 1, params.item.name == 'a' and 300 or 0 do
-          names[i] = 'of_a' .. i
-        end
-        for i, name in ipairs(names) do
-          calls[i] = { from = item(name, i), fromRanges = {} }
-        end
-        return calls
-      end,
-    })
-    local answer = t.ok(project.call('symbol_callers', { path = path, line = 1, column = 1, depth = 2 }))
-    local names = vim.tbl_map(function(each)
-      return each.name
-    end, answer.items)
-    t.eq({ { 'a', 'b', 'c' }, true }, { names, answer.truncated })
-  end)
+it('calls of a function are told before those of its callers', function()
+  local uri = vim.uri_from_fname(path)
+  local function item(name, line)
+    local range = double.range(line, 0, 1)
+    return { name = name, kind = 12, uri = uri, range = range, selectionRange = range }
+  end
+  ready({ callHierarchyProvider = true, hoverProvider = true }, {
+    ['textDocument/prepareCallHierarchy'] = { item('main', 0) },
+    ['callHierarchy/incomingCalls'] = function(params)
+      local calls = {}
+      local names = params.item.name == 'main' and { 'a', 'b', 'c' } or {}
+      for i = 1, params.item.name == 'a' and 300 or 0 do
+        names[i] = 'of_a' .. i
+      end
+      for i, name in ipairs(names) do
+        calls[i] = { from = item(name, i), fromRanges = {} }
+      end
+      return calls
+    end,
+  })
+  local answer = t.ok(project.call('symbol_callers', { path = path, line = 1, column = 1, depth = 2 }))
+  local names = vim.tbl_map(function(each)
+    return each.name
+  end, answer.items)
+  t.eq({ { 'a', 'b', 'c' }, true }, { names, answer.truncated })
 end)
 
 it('a file without a server is not waited for twice', function()
@@ -342,27 +340,25 @@ it('a file without a server is not waited for twice', function()
   t.ok(vim.uv.hrtime() - begun < 1e9) -- five times
 end)
 
-describe('commands of a server', function()
-  it('at the same time leave the edits that come later to the person', function()
-    local s = ready({
-      codeActionProvider = true,
-      hoverProvider = true,
-      executeCommandProvider = { commands = { 'do' } },
-    }, {
-      ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
-    })
-    local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
-    local one = project.start('code_actions', { apply = id })
-    local two = project.start('code_actions', { apply = id })
-    result_of(one)
-    result_of(two)
-    local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
-    s.dispatchers.server_request(
-      'workspace/applyEdit',
-      { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
-    )
-    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  end)
+it('commands of a server at the same time leave the edits that come later to the person', function()
+  local s = ready({
+    codeActionProvider = true,
+    hoverProvider = true,
+    executeCommandProvider = { commands = { 'do' } },
+  }, {
+    ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
+  })
+  local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
+  local one = project.start('code_actions', { apply = id })
+  local two = project.start('code_actions', { apply = id })
+  result_of(one)
+  result_of(two)
+  local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
+  s.dispatchers.server_request(
+    'workspace/applyEdit',
+    { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
+  )
+  t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
 end)
 
 describe('the preview of a change by a server', function()

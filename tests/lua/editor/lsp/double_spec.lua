@@ -390,30 +390,26 @@ describe('quotes of a server', function()
     end)
   end)
 
-  describe('an event of language servers that somebody sets off by hand', function()
-    it('throws nothing before the person', function()
-      ready({ hoverProvider = true })
-      t.ok(project.call('editor_servers'))
-      for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
-        t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = nil }) })
-        t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = 'mine' }) })
-      end
-    end)
+  it('an event of language servers that somebody sets off by hand throws nothing before the person', function()
+    ready({ hoverProvider = true })
+    t.ok(project.call('editor_servers'))
+    for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
+      t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = nil }) })
+      t.eq({ true }, { pcall(vim.api.nvim_exec_autocmds, event, { group = 'mcp-tools.lsp', data = 'mine' }) })
+    end
   end)
 
-  describe('secrets in what a server says', function()
-    it('of actions, errors and work in progress are withheld', function()
-      local s = ready({ codeActionProvider = true, hoverProvider = true }, {
-        ['textDocument/codeAction'] = {
-          { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } },
-        },
-        ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
-      })
-      without_token('code_actions', { line = 1, column = 1 })
-      without_token('symbol_info', { line = 1, column = 1 })
-      s:progress('begin', { title = 'Indexing', message = TOKEN })
-      without_token('editor_servers')
-    end)
+  it('secrets in what a server says of actions, errors and work in progress are withheld', function()
+    local s = ready({ codeActionProvider = true, hoverProvider = true }, {
+      ['textDocument/codeAction'] = {
+        { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } },
+      },
+      ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
+    })
+    without_token('code_actions', { line = 1, column = 1 })
+    without_token('symbol_info', { line = 1, column = 1 })
+    s:progress('begin', { title = 'Indexing', message = TOKEN })
+    without_token('editor_servers')
   end)
 end)
 

@@ -210,19 +210,17 @@ describe('regular expressions', function()
     end)
   end)
 
-  describe('a machine without ripgrep and git', function()
-    it('refuses regular expressions, and searches plain text', function()
-      project.open()
-      project.offer({ 'file' })
-      project.write('a.txt', 'needle\n')
-      search_programs.use('none')
-      local _, err = project.text('file_search', { query = 'n.edle', regex = true })
-      t.eq('tool_error', err.code)
-      t.matches('needs ripgrep', err.message)
-      t.matches('^1 match', project.text('file_search', { query = 'needle' }))
-      search_programs.restore()
-      project.close()
-    end)
+  it('a machine without ripgrep and git refuses regular expressions, and searches plain text', function()
+    project.open()
+    project.offer({ 'file' })
+    project.write('a.txt', 'needle\n')
+    search_programs.use('none')
+    local _, err = project.text('file_search', { query = 'n.edle', regex = true })
+    t.eq('tool_error', err.code)
+    t.matches('needs ripgrep', err.message)
+    t.matches('^1 match', project.text('file_search', { query = 'needle' }))
+    search_programs.restore()
+    project.close()
   end)
 end)
 
@@ -271,41 +269,37 @@ describe('plain text', function()
   end)
 end)
 
-describe('globs', function()
-  it('are of names, or of paths when they have a slash; ! leaves out', function()
-    local function taken(globs)
-      local takes = assert(files.matcher(globs))
-      return vim.tbl_filter(takes, { 'a.py', 'b.lua', 'src/a.py', 'src/deep/c.py', 'test/a.py' })
-    end
-    t.eq(5, #taken(nil))
-    t.eq({ 'a.py', 'src/a.py', 'src/deep/c.py', 'test/a.py' }, taken({ '*.py' }))
-    t.eq({ 'src/a.py' }, taken({ 'src/*.py' }))
-    t.eq({ 'src/a.py', 'src/deep/c.py' }, taken({ './src/**' }))
-    t.eq({ 'src/a.py', 'src/deep/c.py' }, taken({ 'src/' }))
-    t.eq({ 'a.py', 'b.lua', 'test/a.py' }, taken({ '!src/**' }))
-    t.eq({ 'b.lua', 'src/deep/c.py' }, taken({ '*.{py,lua}', '!a.py' }))
-    local many = {}
-    for i = 1, 51 do
-      many[i] = 'a'
-    end
-    t.eq('validation_error', select(2, files.matcher(many)).code)
-  end)
+it('globs are of names, or of paths when they have a slash; ! leaves out', function()
+  local function taken(globs)
+    local takes = assert(files.matcher(globs))
+    return vim.tbl_filter(takes, { 'a.py', 'b.lua', 'src/a.py', 'src/deep/c.py', 'test/a.py' })
+  end
+  t.eq(5, #taken(nil))
+  t.eq({ 'a.py', 'src/a.py', 'src/deep/c.py', 'test/a.py' }, taken({ '*.py' }))
+  t.eq({ 'src/a.py' }, taken({ 'src/*.py' }))
+  t.eq({ 'src/a.py', 'src/deep/c.py' }, taken({ './src/**' }))
+  t.eq({ 'src/a.py', 'src/deep/c.py' }, taken({ 'src/' }))
+  t.eq({ 'a.py', 'b.lua', 'test/a.py' }, taken({ '!src/**' }))
+  t.eq({ 'b.lua', 'src/deep/c.py' }, taken({ '*.{py,lua}', '!a.py' }))
+  local many = {}
+  for i = 1, 51 do
+    many[i] = 'a'
+  end
+  t.eq('validation_error', select(2, files.matcher(many)).code)
 end)
 
-describe('an answer', function()
-  it('takes the longest way that there is room for', function()
-    local function variant(length, without)
-      return {
-        without = without,
-        text = function()
-          return ('x'):rep(length)
-        end,
-      }
-    end
-    local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
-    t.eq(100, #result.longest(variants, 'narrow', 100))
-    t.matches('^x+\n%(too much for context; narrow%)$', result.longest(variants, 'narrow', 99))
-    t.matches('^x+\n%(too much for lines; narrow%)$', result.longest(variants, 'narrow', 20))
-    t.matches('^…\n%(too much for all; narrow%)$', result.longest(variants, 'narrow', 5))
-  end)
+it('an answer takes the longest way that there is room for', function()
+  local function variant(length, without)
+    return {
+      without = without,
+      text = function()
+        return ('x'):rep(length)
+      end,
+    }
+  end
+  local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
+  t.eq(100, #result.longest(variants, 'narrow', 100))
+  t.matches('^x+\n%(too much for context; narrow%)$', result.longest(variants, 'narrow', 99))
+  t.matches('^x+\n%(too much for lines; narrow%)$', result.longest(variants, 'narrow', 20))
+  t.matches('^…\n%(too much for all; narrow%)$', result.longest(variants, 'narrow', 5))
 end)

@@ -90,61 +90,55 @@ describe('symbols of a text with syntax errors', function()
   end)
 end)
 
-describe('a name that nothing has', function()
-  it('is answered soon with what differs by a slip, however many there are', function()
-    local list = {}
-    for i = 1, 20000 do
-      table.insert(list, { name = 'some_name_' .. i, kind = 'function', line = i, end_line = i, children = {} })
-    end
-    local begun = os.clock()
-    local near = symbol_tree.near(list, assert(symbol_tree.parse('sone_name_7', 'symbol')))
-    t.ok(os.clock() - begun < 2)
-    t.eq('some_name_7 (line 7)', near)
-  end)
+it('a name that nothing has is answered soon with what differs by a slip, however many there are', function()
+  local list = {}
+  for i = 1, 20000 do
+    table.insert(list, { name = 'some_name_' .. i, kind = 'function', line = i, end_line = i, children = {} })
+  end
+  local begun = os.clock()
+  local near = symbol_tree.near(list, assert(symbol_tree.parse('sone_name_7', 'symbol')))
+  t.ok(os.clock() - begun < 2)
+  t.eq('some_name_7 (line 7)', near)
 end)
 
-describe('symbols of a buffer', function()
-  it('are none when it goes before the language server answers', function()
-    local bufnr = vim.api.nvim_create_buf(true, false)
-    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function x()' })
-    local answers = server(bufnr)
-    local got
-    symbol.of_buffer(bufnr, function(found, err)
-      t.eq({ nil, nil }, { got, found })
-      got = err
-    end)
-    t.wait(function()
-      return #answers > 0
-    end)
-    vim.api.nvim_buf_delete(bufnr, { force = true })
-    answers[1](nil, {})
-    t.wait(function()
-      return got
-    end, 4000)
-    t.eq('not_found', got.code)
+it('symbols of a buffer are none when it goes before the language server answers', function()
+  local bufnr = vim.api.nvim_create_buf(true, false)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function x()' })
+  local answers = server(bufnr)
+  local got
+  symbol.of_buffer(bufnr, function(found, err)
+    t.eq({ nil, nil }, { got, found })
+    got = err
   end)
+  t.wait(function()
+    return #answers > 0
+  end)
+  vim.api.nvim_buf_delete(bufnr, { force = true })
+  answers[1](nil, {})
+  t.wait(function()
+    return got
+  end, 4000)
+  t.eq('not_found', got.code)
 end)
 
-describe('a new body of a Python function', function()
-  it('needs no syntax tree', function()
-    local lines = {
-      'class A:',
-      '    @property',
-      '    def f(self, x: dict[str, int] = {"a": 1},  # the first',
-      '          y=2) -> int:  # done',
-      '        """Adds."""',
-      '        return x + y',
-      '',
-      '    def g(self): pass',
-    }
-    local function replaced(row, end_row, text)
-      local at = { row = row, col = 4, end_row = end_row, end_col = #lines[end_row + 1] }
-      local place = symbol_edits.extent(lines, at, { filetype = 'python', name_row = row, ends = {} })
-      return symbol_edits.replace_body(lines, place, text)
-    end
-    local edits = t.ok(replaced(2, 5, 'if x:\n    return y\nreturn 0\n'))
-    t.eq({ 4, 5 }, { edits[1].start_line, edits[1].end_line })
-    t.eq('        if x:\n            return y\n        return 0', edits[1].text)
-    t.matches('body is not known', select(2, replaced(7, 7, 'return 1')))
-  end)
+it('a new body of a Python function needs no syntax tree', function()
+  local lines = {
+    'class A:',
+    '    @property',
+    '    def f(self, x: dict[str, int] = {"a": 1},  # the first',
+    '          y=2) -> int:  # done',
+    '        """Adds."""',
+    '        return x + y',
+    '',
+    '    def g(self): pass',
+  }
+  local function replaced(row, end_row, text)
+    local at = { row = row, col = 4, end_row = end_row, end_col = #lines[end_row + 1] }
+    local place = symbol_edits.extent(lines, at, { filetype = 'python', name_row = row, ends = {} })
+    return symbol_edits.replace_body(lines, place, text)
+  end
+  local edits = t.ok(replaced(2, 5, 'if x:\n    return y\nreturn 0\n'))
+  t.eq({ 4, 5 }, { edits[1].start_line, edits[1].end_line })
+  t.eq('        if x:\n            return y\n        return 0', edits[1].text)
+  t.matches('body is not known', select(2, replaced(7, 7, 'return 1')))
 end)

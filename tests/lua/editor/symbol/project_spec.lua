@@ -58,36 +58,31 @@ before_each(function()
 end)
 after_each(project.close)
 
-describe('references', function()
-  it('are reported as none by the server that was asked, and change no symbol that is known', function()
-    s.answers['textDocument/documentSymbol'] =
-      { { name = 'st', kind = 6, range = range(1), selectionRange = range(1) } }
-    s.answers['textDocument/references'] = {}
-    local call = project.start('symbol_references', { symbol = 'st', path = path })
-    t.wait(function()
-      return call:ended()
-    end, 8000)
-    t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
-    local known
-    require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
-      known = file
-    end)
-    t.eq({ 1, 0 }, known.tree[1].at)
+it('references are reported as none by the server that was asked, and change no symbol that is known', function()
+  s.answers['textDocument/documentSymbol'] = { { name = 'st', kind = 6, range = range(1), selectionRange = range(1) } }
+  s.answers['textDocument/references'] = {}
+  local call = project.start('symbol_references', { symbol = 'st', path = path })
+  t.wait(function()
+    return call:ended()
+  end, 8000)
+  t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
+  local known
+  require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
+    known = file
   end)
+  t.eq({ 1, 0 }, known.tree[1].at)
 end)
 
-describe('kinds of symbols', function()
-  it('are understood in any spelling, and unknown ones refused', function()
-    for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
-      t.matches('^1 symbol', find({ symbol = 'Ledger/post', kinds = { kind } }))
-    end
-    t.matches('^0 symbols', find({ symbol = 'Ledger/post', kinds = { 'EnumMember', 'properties', 'Classes' } }))
-    do
-      local _, err = project.call('symbol_find', { symbol = 'post', kinds = { 'gadget' } })
-      t.eq('validation_error', err.code)
-      t.matches('gadget.*class, constant', err.message)
-    end
-  end)
+it('kinds of symbols are understood in any spelling, and unknown ones refused', function()
+  for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
+    t.matches('^1 symbol', find({ symbol = 'Ledger/post', kinds = { kind } }))
+  end
+  t.matches('^0 symbols', find({ symbol = 'Ledger/post', kinds = { 'EnumMember', 'properties', 'Classes' } }))
+  do
+    local _, err = project.call('symbol_find', { symbol = 'post', kinds = { 'gadget' } })
+    t.eq('validation_error', err.code)
+    t.matches('gadget.*class, constant', err.message)
+  end
 end)
 
 describe('symbols of the project', function()

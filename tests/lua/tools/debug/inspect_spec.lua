@@ -110,12 +110,10 @@ describe('a stopped program', function()
   end)
 end)
 
-describe('without a session', function()
-  it('each tool reports what to do', function()
-    for _, how in ipairs({ 'continue', 'over', 'to_line', 'pause', 'wait', 'restart', 'stop', 'detach' }) do
-      dap.fails('not_found', 'no active debug session', 'debug_step', { how = how, line = 1 })
-    end
-    dap.fails('not_found', 'no active debug session', 'debug_inspect', { expressions = { '1' } })
-    t.matches('no program is under the debugger; debug_run', dap.text('debug_inspect'))
-  end)
+it('without a session each tool reports what to do', function()
+  for _, how in ipairs({ 'continue', 'over', 'to_line', 'pause', 'wait', 'restart', 'stop', 'detach' }) do
+    dap.fails('not_found', 'no active debug session', 'debug_step', { how = how, line = 1 })
+  end
+  dap.fails('not_found', 'no active debug session', 'debug_inspect', { expressions = { '1' } })
+  t.matches('no program is under the debugger; debug_run', dap.text('debug_inspect'))
 end)

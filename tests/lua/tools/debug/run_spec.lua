@@ -210,36 +210,34 @@ describe('debug_run', function()
   end)
 end)
 
-describe('approval', function()
-  it('is required for what runs or changes something, with a preview', function()
-    local path = dap.write('short.py', 'x = 1\n')
-    local point = { path = path, line = 1, condition = 'danger()' }
-    local function shown(name, args)
-      local def = require('mcp-tools.tools.debug.' .. name)
-      local text, err = def.preview(args)
-      return def.needs_approval(args), text or err.message
-    end
-    local reason, text = shown('run', { program = path, breakpoints = { point }, expressions = { 'danger(2)' } })
-    t.matches('runs .*short.py under the debugger', reason)
-    t.matches('program = ".*/short.py"', text)
-    t.matches('line 1 of .*short.py\n.*danger%(%)\nEvaluates: danger%(2%)$', text)
-    reason, text = shown('breakpoints', { set = { point } })
-    t.matches('expression', reason)
-    t.matches('condition: danger%(%)', text)
-    dap.set(path, 1)
-    reason, text = shown('breakpoints', { clear = true })
-    t.eq({ 'it changes breakpoints', 'Removes the breakpoints of short.py in 1' }, { reason, text })
-    t.eq(false, (shown('breakpoints', {})))
-    t.eq(false, (shown('inspect', {})))
-    t.matches('runs expressions', (shown('inspect', { expressions = { '1' } })))
-    for _, how in ipairs({ 'continue', 'over', 'into', 'out', 'to_line', 'pause', 'stop', 'detach' }) do
-      reason, text = shown('step', { how = how, line = 1 })
-      t.eq('string', type(reason))
-      t.matches('^no active debug session', text, how)
-    end
-    t.eq(false, (shown('step', { how = 'wait' })))
-    t.matches('runs expressions', (shown('step', { how = 'wait', expressions = { '1' } })))
-  end)
+it('approval is required for what runs or changes something, with a preview', function()
+  local path = dap.write('short.py', 'x = 1\n')
+  local point = { path = path, line = 1, condition = 'danger()' }
+  local function shown(name, args)
+    local def = require('mcp-tools.tools.debug.' .. name)
+    local text, err = def.preview(args)
+    return def.needs_approval(args), text or err.message
+  end
+  local reason, text = shown('run', { program = path, breakpoints = { point }, expressions = { 'danger(2)' } })
+  t.matches('runs .*short.py under the debugger', reason)
+  t.matches('program = ".*/short.py"', text)
+  t.matches('line 1 of .*short.py\n.*danger%(%)\nEvaluates: danger%(2%)$', text)
+  reason, text = shown('breakpoints', { set = { point } })
+  t.matches('expression', reason)
+  t.matches('condition: danger%(%)', text)
+  dap.set(path, 1)
+  reason, text = shown('breakpoints', { clear = true })
+  t.eq({ 'it changes breakpoints', 'Removes the breakpoints of short.py in 1' }, { reason, text })
+  t.eq(false, (shown('breakpoints', {})))
+  t.eq(false, (shown('inspect', {})))
+  t.matches('runs expressions', (shown('inspect', { expressions = { '1' } })))
+  for _, how in ipairs({ 'continue', 'over', 'into', 'out', 'to_line', 'pause', 'stop', 'detach' }) do
+    reason, text = shown('step', { how = how, line = 1 })
+    t.eq('string', type(reason))
+    t.matches('^no active debug session', text, how)
+  end
+  t.eq(false, (shown('step', { how = 'wait' })))
+  t.matches('runs expressions', (shown('step', { how = 'wait', expressions = { '1' } })))
 end)
 
 local TEST = table.concat({

@@ -70,17 +70,15 @@ local WAITING = table.concat({
   '',
 }, '\n')
 
-describe('a launch', function()
-  it('that is cancelled immediately starts nothing', function()
-    local path = dap.write('waiting.py', WAITING)
-    local call = dap.start('debug_run', { program = path, args = { dap.root .. '/gate' } })
-    call.cancel()
-    t.eq('cancelled', select(2, call.wait(0)).code)
-    vim.wait(300, function()
-      return next(dap.dap().sessions()) ~= nil
-    end, 10)
-    t.eq({}, vim.tbl_keys(dap.dap().sessions()))
-  end)
+it('a launch that is cancelled immediately starts nothing', function()
+  local path = dap.write('waiting.py', WAITING)
+  local call = dap.start('debug_run', { program = path, args = { dap.root .. '/gate' } })
+  call.cancel()
+  t.eq('cancelled', select(2, call.wait(0)).code)
+  vim.wait(300, function()
+    return next(dap.dap().sessions()) ~= nil
+  end, 10)
+  t.eq({}, vim.tbl_keys(dap.dap().sessions()))
 end)
 
 describe('a running program', function()
@@ -137,22 +135,20 @@ describe('a running program', function()
   end)
 end)
 
-describe('a child session', function()
-  it('is the one that tools use; both are listed', function()
-    local adapter = dap.checkout .. '/tests/lua/fixtures/dap_adapter.py'
-    dap.dap().adapters.many = { type = 'executable', command = dap.python, args = { adapter } }
-    local answer = dap.ok('debug_run', { options = { type = 'many', name = 'parent' } })
-    t.eq({ 'stopped', 'breakpoint', { 'who = child' } }, { answer.status, answer.reason, answer.locals })
-    local here = dap.ok('debug_inspect')
-    t.eq('child', here.locals[1].value)
-    local parent, child = unpack(here.sessions, #here.sessions - 1)
-    t.matches('^%d+ parent %(many%): running', parent)
-    t.matches('^' .. answer.session_id .. ' child %(many%): stopped in ', child)
-    local later = dap.step('continue', { timeout_ms = 200 })
-    t.eq({ 'running', 'bye' }, { later.status, later.output })
-    t.eq('ended', dap.step('stop').status)
-    t.eq(nil, dap.dap().session())
-  end)
+it('a child session is the one that tools use; both are listed', function()
+  local adapter = dap.checkout .. '/tests/lua/fixtures/dap_adapter.py'
+  dap.dap().adapters.many = { type = 'executable', command = dap.python, args = { adapter } }
+  local answer = dap.ok('debug_run', { options = { type = 'many', name = 'parent' } })
+  t.eq({ 'stopped', 'breakpoint', { 'who = child' } }, { answer.status, answer.reason, answer.locals })
+  local here = dap.ok('debug_inspect')
+  t.eq('child', here.locals[1].value)
+  local parent, child = unpack(here.sessions, #here.sessions - 1)
+  t.matches('^%d+ parent %(many%): running', parent)
+  t.matches('^' .. answer.session_id .. ' child %(many%): stopped in ', child)
+  local later = dap.step('continue', { timeout_ms = 200 })
+  t.eq({ 'running', 'bye' }, { later.status, later.output })
+  t.eq('ended', dap.step('stop').status)
+  t.eq(nil, dap.dap().session())
 end)
 
 describe('the end of a program', function()

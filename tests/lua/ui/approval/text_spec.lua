@@ -207,15 +207,13 @@ describe('on the first screen', function()
   end)
 end)
 
-describe('what was cut of the head', function()
-  it('stands whole at the end', function()
-    local reason = ('because '):rep(100) .. 'of that'
-    local page = page_of({ a = 1 }, { reason = reason, targets = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
-    local all = table.concat(page.rows):gsub('↪ ', '')
-    local first, second = all:find('of that', 1, true), all:find(('z'):rep(200) .. '/end  OUTSIDE', 1, true)
-    t.ok(first and second and first > row_of(page, 'a: 1'))
-    t.ok(all:find(('because '):rep(100) .. 'of that', 1, true))
-  end)
+it('what was cut of the head stands whole at the end', function()
+  local reason = ('because '):rep(100) .. 'of that'
+  local page = page_of({ a = 1 }, { reason = reason, targets = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
+  local all = table.concat(page.rows):gsub('↪ ', '')
+  local first, second = all:find('of that', 1, true), all:find(('z'):rep(200) .. '/end  OUTSIDE', 1, true)
+  t.ok(first and second and first > row_of(page, 'a: 1'))
+  t.ok(all:find(('because '):rep(100) .. 'of that', 1, true))
 end)
 
 describe('colours', function()
@@ -246,23 +244,19 @@ describe('colours', function()
   end)
 end)
 
-describe('a row', function()
-  it('has room for wide characters, and none is torn', function()
-    local value = ('漢é'):rep(200)
-    local page = page_of({ value = value })
-    local joined = {}
-    for _, row in ipairs(page.rows) do
-      t.ok(vim.api.nvim_strwidth(row) <= 76, row)
-      table.insert(joined, (row:gsub('^↪ ', '')))
-    end
-    t.ok(table.concat(joined):find(value, 1, true))
-  end)
+it('a row has room for wide characters, and none is torn', function()
+  local value = ('漢é'):rep(200)
+  local page = page_of({ value = value })
+  local joined = {}
+  for _, row in ipairs(page.rows) do
+    t.ok(vim.api.nvim_strwidth(row) <= 76, row)
+    table.insert(joined, (row:gsub('^↪ ', '')))
+  end
+  t.ok(table.concat(joined):find(value, 1, true))
 end)
 
-describe('a text of very many lines', function()
-  it('is counted to ten thousand, and shown as far as anybody reads', function()
-    has({ text = ('a\n'):rep(9998) .. 'b' }, 'text of 9999 lines')
-    has({ text = ('\n'):rep(500000) }, 'text of more than 10000 lines')
-    t.ok(#lines_of({ text = ('\n'):rep(500000) }) < 2500)
-  end)
+it('a text of very many lines is counted to ten thousand, and shown as far as anybody reads', function()
+  has({ text = ('a\n'):rep(9998) .. 'b' }, 'text of 9999 lines')
+  has({ text = ('\n'):rep(500000) }, 'text of more than 10000 lines')
+  t.ok(#lines_of({ text = ('\n'):rep(500000) }) < 2500)
 end)

@@ -68,24 +68,22 @@ describe('an editor without a person', function()
   end)
 end)
 
-describe('what is wrong with questions', function()
-  it('is said with the number of the question', function()
-    for _, case in ipairs({
-      { {}, 'questions array is required and must not be empty' },
-      { 'x', 'questions array is required' },
-      { { { question = 'a' }, { question = ' ' } }, 'Question 2: question text is required' },
-      { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
-      {
-        { { question = 'a', choices = { 'b' }, default_choice = 1 } },
-        'Question 1: default_choice .* got 1',
-      },
-      { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice .* got 0' },
-      { { { question = 'a', choices = { 'b' }, default_choice = 'b' } }, 'Question 1: default_choice .* got b' },
-    }) do
-      t.matches(case[2], answers.fault(case[1]))
-    end
-    t.eq(nil, answers.fault({ { question = 'a', choices = { 'b', 'c' }, default_choice = 1 } }))
-  end)
+it('what is wrong with questions is said with the number of the question', function()
+  for _, case in ipairs({
+    { {}, 'questions array is required and must not be empty' },
+    { 'x', 'questions array is required' },
+    { { { question = 'a' }, { question = ' ' } }, 'Question 2: question text is required' },
+    { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
+    {
+      { { question = 'a', choices = { 'b' }, default_choice = 1 } },
+      'Question 1: default_choice .* got 1',
+    },
+    { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice .* got 0' },
+    { { { question = 'a', choices = { 'b' }, default_choice = 'b' } }, 'Question 1: default_choice .* got b' },
+  }) do
+    t.matches(case[2], answers.fault(case[1]))
+  end
+  t.eq(nil, answers.fault({ { question = 'a', choices = { 'b', 'c' }, default_choice = 1 } }))
 end)
 
 describe('answers', function()

@@ -257,18 +257,16 @@ describe('a floating window', function()
   end
 end)
 
-describe('a frame', function()
-  it('names as many keys as it has room for, and how much there is below', function()
-    local keys = render.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
-    local texts = vim.tbl_map(function(chunk)
-      return chunk[1]
-    end, keys)
-    t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
-    t.eq({ 'McpToolsNormal', 'McpToolsKey' }, keys[1][2])
-    t.eq(' :McpTo ', render.keys({ { ':McpTools review', 'shows it' } }, 8)[1][1])
-    t.eq('… 1 more line ', render.with_more({}, 1)[1][1])
-    t.eq({}, render.with_more({}, 0))
-  end)
+it('a frame names as many keys as it has room for, and how much there is below', function()
+  local keys = render.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
+  local texts = vim.tbl_map(function(chunk)
+    return chunk[1]
+  end, keys)
+  t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
+  t.eq({ 'McpToolsNormal', 'McpToolsKey' }, keys[1][2])
+  t.eq(' :McpTo ', render.keys({ { ':McpTools review', 'shows it' } }, 8)[1][1])
+  t.eq('… 1 more line ', render.with_more({}, 1)[1][1])
+  t.eq({}, render.with_more({}, 0))
 end)
 
 describe('the help of a window', function()

@@ -503,24 +503,22 @@ describe('resources, prompts and completions of a mounted server', function()
   end)
 end)
 
-describe('a completion of an argument that does not exist', function()
-  it('is empty and keeps nothing of what the client sent', function()
-    require('mcp-tools').register_prompt({
-      name = 'own_prompt',
-      description = 'x',
-      get = t.answers('x'),
-    })
-    local name = ('x'):rep(100000)
-    local ref = { type = 'prompt', name = 'own_prompt' }
-    local call = core.get().executor:execute('own_prompt', { ref = ref, argument = { name = name, value = '' } }, {
-      kind = 'completion',
-      host = 'test',
-      client = { name = name },
-    })
-    t.eq({}, vim.json.decode(call.outcome.payload.text).values)
-    t.ok(#call.name < 100, 'the name of the call is what the client sent')
-    local last = core.get().executor.history.list(1)[1]
-    t.ok(#last.client < 1000, 'the name of the client is kept whole')
-    require('mcp-tools').unregister_prompt('own_prompt')
-  end)
+it('a completion of an argument that does not exist is empty and keeps nothing of what the client sent', function()
+  require('mcp-tools').register_prompt({
+    name = 'own_prompt',
+    description = 'x',
+    get = t.answers('x'),
+  })
+  local name = ('x'):rep(100000)
+  local ref = { type = 'prompt', name = 'own_prompt' }
+  local call = core.get().executor:execute('own_prompt', { ref = ref, argument = { name = name, value = '' } }, {
+    kind = 'completion',
+    host = 'test',
+    client = { name = name },
+  })
+  t.eq({}, vim.json.decode(call.outcome.payload.text).values)
+  t.ok(#call.name < 100, 'the name of the call is what the client sent')
+  local last = core.get().executor.history.list(1)[1]
+  t.ok(#last.client < 1000, 'the name of the client is kept whole')
+  require('mcp-tools').unregister_prompt('own_prompt')
 end)

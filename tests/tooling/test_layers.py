@@ -20,7 +20,7 @@ LAYERS = {
     "cli": "process relay client_config instances",
     "process": "agents http sessions calls neovim instances mounts",
     "relay": "instances",
-    "agents": "http sessions mcp neovim",
+    "agents": "http sessions mcp neovim instances",
     "http": "sessions mcp calls neovim instances",
     "sessions": "mcp calls",
     "python_tools": "api",

@@ -46,6 +46,7 @@ LAYERS = (
 folder may know each other; what else shares a line may not."""
 
 EDITOR_LAYERS = (
+    "language_server/",
     "agents/ context/ lookup/ runner/ symbol/",
     "diagnostics/",
     "lsp/",

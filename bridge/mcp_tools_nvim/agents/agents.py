@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from .. import jsonrpc
+from .. import __version__, jsonrpc
+from ..instances.proof import lsp_token
 from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
-from ..values import AgentEndpoint
+from ..values import AgentEndpoint, ServerInfo
 from .registrations import Registrations
 from .router import AgentRouter, Endpoints
 from .unix import UnixSockets
@@ -29,6 +30,9 @@ FLUSH_SECONDS = 0.05
 NOTICES_PER_SECOND, NOTICES_AT_ONCE = 20, 100
 """Limits of notifications from one agent: they take time on Neovim's main thread."""
 
+LSP = "lsp"
+"""Name of the endpoint of `mcp-tools lsp`, which is always open; see lua/mcp-tools/agents/lsp.lua."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -38,14 +42,27 @@ class Agents:
     Args:
         editor: names the endpoints.
         endpoints: those from `hello`.
+        token: the bearer token of clients.
         hide: receives each token, which must not be logged.
     """
 
     def __init__(
-        self, editor: NvimEditor, endpoints: tuple[AgentEndpoint, ...], hide: Callable[[str], None]
+        self,
+        editor: NvimEditor,
+        endpoints: tuple[AgentEndpoint, ...],
+        token: str,
+        hide: Callable[[str], None],
     ) -> None:
         self._editor = editor
         self._wanted = endpoints
+        self._lsp = AgentEndpoint(
+            LSP,
+            lsp_token(token),
+            "http",
+            "authorization",
+            ServerInfo("mcp-tools.nvim", __version__),
+            scheme="bearer",
+        )
         self._hide = hide
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
@@ -111,10 +128,10 @@ class Agents:
         handlers, sockets = self._handlers, self._sockets
         if handlers is None or sockets is None:
             return
-        for endpoint in endpoints:
+        for endpoint in (self._lsp, *endpoints):
             self._hide(endpoint.token)
-        known = set(self.endpoints)
-        self.endpoints.set(endpoints)
+        known = set(self.endpoints) - {self._lsp}
+        self.endpoints.set((self._lsp, *endpoints))
         for gone in known - set(endpoints):
             for session in handlers.sessions.of_agent(gone.name):
                 handlers.sessions.drop(session)

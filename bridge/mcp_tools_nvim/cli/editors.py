@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -69,13 +70,23 @@ def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
     return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
 
 
-def find_bridge(options: argparse.Namespace) -> BridgeClient | Missing:
-    """Returns a client of the chosen Neovim's bridge, which has proved to know the token."""
+def find_bridge(
+    options: argparse.Namespace, derive: Callable[[str], str] | None = None
+) -> BridgeClient | Missing:
+    """Returns a client of the chosen Neovim's bridge, which has proved to know the token.
+
+    Args:
+        options: see `add_choice`.
+        derive: returns the token to send instead, from that of the bridge.
+    """
     chosen = choose_bridge(options)
     if isinstance(chosen, Missing):
-        return chosen
+        # A running Neovim has no instance file while its bridge restarts.
+        return chosen if chosen.may_start else Missing(chosen.text, is_alive(getattr(options, "pid", 0)))
+    options.pid = chosen.pid
     try:
-        endpoint = BridgeClient(chosen.url, chosen.token)
+        own = {"Authorization": f"Bearer {derive(chosen.token)}"} if derive is not None else None
+        endpoint = BridgeClient(chosen.url, chosen.token, own)
     except ValueError as error:
         return Missing(
             f"the Neovim of {chosen.root} (process {chosen.pid}): {error}; run :McpTools restart in it"
@@ -143,7 +154,6 @@ def _named(which: str, found: list[Instance]) -> Instance | Missing:
     if fitting:
         return max(fitting, key=lambda one: one.focused_at)
     there = f"running: {names(found)}" if found else "no Neovim has a running bridge"
-    # A running Neovim has no instance file while its bridge restarts.
     return Missing(
         f"--instance: no Neovim is called {which}; {there}", which.isdecimal() and is_alive(int(which))
     )

@@ -20,6 +20,7 @@ from .show import CommandError, Exit, printable
 
 COMMANDS = {
     "stdio": "serve MCP on stdin and stdout, for the Neovim of this directory",
+    "lsp": "be a language server on stdin and stdout: the language servers of that Neovim",
     "list": "list the Neovims with a running bridge",
     "tools": "list tools, or show one",
     "call": "call a tool",
@@ -40,7 +41,7 @@ _MODULES = {
     **dict.fromkeys(("call", "tools", "resources", "prompts"), "requests"),
     **dict.fromkeys(("clients", "config", "connect", "disconnect"), "clients"),
     **dict.fromkeys(("list", "doctor"), "status"),
-    **dict.fromkeys(("stdio", "serve"), "start"),
+    **dict.fromkeys(("stdio", "lsp", "serve"), "start"),
 }
 """Subcommand → its module, which has `add_NAME` and `run_NAME`; the others have a module of their own."""
 

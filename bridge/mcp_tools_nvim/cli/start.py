@@ -1,4 +1,4 @@
-"""Subcommands that serve: `stdio` for an AI client, `serve` for a Neovim at an address."""
+"""Subcommands that serve: `stdio` and `lsp` for an AI client, `serve` for a Neovim at an address."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import os
 from functools import partial
 
+from ..instances.proof import lsp_token
+from ..relay import lsp
 from ..relay.serve import serve
 from . import editors
 from .show import CommandError, Exit
@@ -22,6 +24,18 @@ def run_stdio(options: argparse.Namespace) -> int:
     if options.url is not None:
         editors.choose_bridge(options)  # reports an invalid URL at once
     return serve(partial(editors.wait_for_bridge if options.wait else editors.find_bridge, options))
+
+
+def add_lsp(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `lsp`."""
+    editors.add_choice(parser)
+
+
+def run_lsp(options: argparse.Namespace) -> int:
+    """Serves until the client ends it."""
+    if options.url is not None:
+        editors.choose_bridge(options)  # reports an invalid URL at once
+    return lsp.serve(partial(editors.find_bridge, options, lsp_token))
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:

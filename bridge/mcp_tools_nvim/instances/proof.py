@@ -1,4 +1,4 @@
-"""The proof that the process at a port knows the token, without sending the token.
+"""What is derived from the token: the proof that the process at a port knows it, and the token of `lsp`.
 
 The proof is a MAC over port and nonce. Anyone can request proofs, so a proof must not be usable as anything
 else: it has its own label, and other keys are derived with the label as key and the token as message. The
@@ -11,6 +11,7 @@ import hmac
 from collections.abc import Iterable
 
 _LABEL = "mcp-tools.nvim health proof 1"
+_LSP_LABEL = b"mcp-tools.nvim language servers 1"
 
 
 def prove(token: str, port: int, nonce: str) -> str:
@@ -22,3 +23,8 @@ def proves(proof: str, port: int, nonce: str, tokens: Iterable[str]) -> bool:
     """Whether `proof` shows that the process at `port` knows one of `tokens`."""
     given = proof.encode("utf-8", "replace")
     return any(hmac.compare_digest(prove(token, port, nonce).encode(), given) for token in tokens)
+
+
+def lsp_token(token: str) -> str:
+    """Returns the token of `mcp-tools lsp`, with which a client can only ask language servers."""
+    return hmac.new(_LSP_LABEL, token.encode(), "sha256").hexdigest()

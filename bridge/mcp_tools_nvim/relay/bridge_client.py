@@ -64,7 +64,7 @@ class BridgeClient:
     Args:
         url: the URL of the bridge, which ends in /mcp.
         token: bearer token; None = the bridge requires none.
-        headers: additional headers of every request.
+        headers: additional headers of every request; Authorization replaces the token.
     """
 
     def __init__(self, url: str, token: str | None, headers: Mapping[str, str] | None = None) -> None:
@@ -79,7 +79,7 @@ class BridgeClient:
         if _CLAUDE in os.environ:
             self._headers["User-Agent"] = "claude-code/stdio"
         if token is not None:
-            self._headers["Authorization"] = f"Bearer {token}"
+            self._headers.setdefault("Authorization", f"Bearer {token}")
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
 

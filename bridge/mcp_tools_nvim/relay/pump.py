@@ -55,7 +55,7 @@ THREADS = 64
 """Maximum concurrent requests, each in its own thread; more are queued."""
 
 MAX_ATTEMPTS = 3
-UNKNOWN_SESSION = 404
+UNKNOWN_SESSION, ENDING = 404, 503
 MAY_HAVE_RUN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
@@ -98,9 +98,11 @@ class Pump:
     Args:
         find: finds the bridge.
         write: writes a line to the client, without the line end; called from any thread, never concurrently.
+        repeats: no request changes anything, so one whose answer breaks off is sent again.
     """
 
-    def __init__(self, find: FindBridge, write: Callable[[bytes], None]) -> None:
+    def __init__(self, find: FindBridge, write: Callable[[bytes], None], *, repeats: bool = False) -> None:
+        self._repeats = repeats
         self._find = find
         self._write = write
         self._writing = threading.Lock()
@@ -231,19 +233,30 @@ class Pump:
                     return self._answer_offline(message, found)
                 session = found
             try:
-                with session.bridge.post(line, session.headers, sent=sent.set) as reply:
+                with self._post(session, line, sent) as reply:
                     if reply.status != UNKNOWN_SESSION:
                         return self._answer(session, reply, ids)
                     reply.text()
                     known = False
             except (UnreachableError, BrokenError) as fault:
-                if isinstance(fault, BrokenError) and not _is_repeatable(message):
+                if isinstance(fault, BrokenError) and not (self._repeats or _is_repeatable(message)):
                     return self._fail_all(ids, f"The connection to the editor broke; {MAY_HAVE_RUN}")
                 found = self._reopen(session, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
         return self._fail_all(ids, "The editor's bridge does not keep the session; see :McpTools log")
+
+    def _post(self, session: RelaySession, line: bytes, sent: threading.Event) -> HttpReply:
+        """Sends a request, again while the bridge refuses it because it is ending; raises like `post`."""
+        deadline = time.monotonic() + RESTART_SECONDS
+        while True:
+            reply = session.bridge.post(line, session.headers, sent=sent.set)
+            if reply.status != ENDING or time.monotonic() > deadline or self.ended:
+                return reply
+            with reply:
+                reply.text()
+            time.sleep(RETRY_SECONDS)
 
     def _answer_offline(self, message: Any, missing: Missing) -> None:
         for one in message if isinstance(message, list) else [message]:

@@ -35,7 +35,7 @@ def serve(find: FindBridge) -> int:
             os.kill(os.getpid(), signal.SIGTERM)  # the client has closed the pipe
 
     pump = Pump(find, write)
-    _end_on_signal(pump)
+    end_on_signal(pump)
     for line in _lines(sys.stdin.buffer):
         pump.on_line(line)
     # A script that pipes messages in still reads the answers; a client that exited does not.
@@ -45,7 +45,7 @@ def serve(find: FindBridge) -> int:
     return 0
 
 
-def _end_on_signal(pump: Pump) -> None:
+def end_on_signal(pump: Pump) -> None:
     """Closes the pump and ends the process at the first signal.
 
     A handler alone would not do: Python runs it in the main thread, which misses a signal that comes just

@@ -290,6 +290,9 @@ function M.execute(name, args, opts)
     error('opts.host and opts.session must be strings')
   end
   args = decoded(args)
+  if opts.scope and opts.scope.agent == 'lsp' then
+    require('mcp-tools.agents.lsp').load() -- start-up cost
+  end
   local view = scope.view(opts.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)
   local executor = core.for_call(opts.kind, inner or name).executor

@@ -1,0 +1,49 @@
+--- The endpoint of `mcp-tools lsp`, by which the LSP clients of agents ask the language servers of this editor.
+---
+--- The bridge always opens it, with a token of its own. Its clients have one tool, which no other client sees. Calls
+--- of it are judged by the rules of approval and audited like all calls.
+
+local definition = require('mcp-tools.registry.definition.tool')
+local scope = require('mcp-tools.scope')
+
+local M = {}
+
+--- Name of the endpoint, as in bridge/mcp_tools_nvim/agents/agents.py.
+M.NAME = 'lsp'
+
+--- Maximum time of a call, ms. Claude Code waits 60 s for an answer, the others longer.
+local TIMEOUT_MS = 55000
+
+local loaded = false
+
+--- Adds the tool, if not before.
+function M.load()
+  if loaded then
+    return
+  end
+  loaded = true
+  local tool = assert(definition.normalize({
+    name = 'lsp_request',
+    description = 'Sends a request of an LSP client to the language servers of the editor, and returns their result.',
+    input_schema = {
+      type = 'object',
+      properties = {
+        method = { type = 'string', description = 'Method of the Language Server Protocol' },
+        params = { type = 'object', description = 'Its parameters; columns in UTF-16 units, lines as on disk' },
+        near = { type = 'string', description = 'URI of the file that the client opened last' },
+      },
+      required = { 'method', 'params' },
+    },
+    annotations = { read_only = true },
+    needs_approval = false,
+    timeout = TIMEOUT_MS,
+    run = function(ctx, args)
+      return require('mcp-tools.editor.language_server').run(ctx, args) -- start-up cost
+    end,
+  }))
+  tool.agent = M.NAME
+  tool.source = { origin = 'bundled', name = 'mcp-tools lsp', group = M.NAME }
+  scope.set_agent_tools(M.NAME, { tool })
+end
+
+return M

@@ -1,0 +1,186 @@
+--- Documents of LSP clients: which files they may name, and positions in the two texts of a file.
+---
+--- A client sees the text on disk, in UTF-16 units. The servers see that of the editor, which may have unsaved lines,
+--- in the units that each has chosen.
+
+local access = require('mcp-tools.privacy.access')
+local buffers = require('mcp-tools.editor.buffer')
+local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
+local paths = require('mcp-tools.files.paths')
+local position = require('mcp-tools.editor.position')
+local read = require('mcp-tools.privacy.read')
+local text_diff = require('mcp-tools.editor.text.diff')
+
+local M = {}
+
+--- Maximum size of a file whose text is read for positions, bytes.
+local MAX_BYTES = 32 * 1024 * 1024
+--- Units of clients.
+local UTF16 = 'utf-16'
+
+---@class mcp-tools.lsp.Document
+---@field lines string[]? text in the editor; nil: positions are the same in both texts
+---@field disk string[]? text on disk, if it is another one
+---@field spans mcp-tools.LineSpan[]? differences from the text on disk to that in the editor
+
+--- Returns a check of URIs: the resolved path of a file that clients may read.
+---@param ctx mcp-tools.Ctx
+---@return fun(uri: any): string?, mcp-tools.Error?
+function M.checker(ctx)
+  local readable = access.files(ctx.root)
+  return function(uri)
+    local path, doubtful
+    if type(uri) == 'string' and uri:find('^[fF][iI][lL][eE]:') then
+      path, doubtful = paths.from_uri(uri)
+    end
+    if not path or doubtful then
+      return nil, errors.new('validation_error', 'uri: must be the URI of a file')
+    end
+    local resolved, why = readable(path)
+    if not resolved then
+      return nil, errors.new('access_denied', ('%s cannot be used here: it is %s'):format(uri, why))
+    end
+    return resolved
+  end
+end
+
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param path string resolved
+---@param bufnr integer? its buffer
+---@return string[]? lines nil: it cannot be read
+local function lines_on_disk(ctx, path, bufnr)
+  local bytes = ctx:await(function(done)
+    read.read(path, MAX_BYTES, done)
+  end)
+  return bytes and file_text.lines_of((file_text.as_buffer(bytes, bufnr))) or nil
+end
+
+--- Reads what is needed to convert positions in a file.
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param path string resolved
+---@param encoding mcp-tools.lsp.Encoding of the server
+---@return mcp-tools.lsp.Document
+function M.load(ctx, path, encoding)
+  local bufnr = buffers.of_path(path)
+  local disk = bufnr and vim.bo[bufnr].modified and lines_on_disk(ctx, path, bufnr) or nil
+  if not disk and encoding == UTF16 then
+    return {}
+  elseif not bufnr or not vim.api.nvim_buf_is_loaded(bufnr) then
+    return { lines = lines_on_disk(ctx, path) }
+  end
+  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local spans = disk and ctx:await(function(done)
+    text_diff.spans_async(disk, lines, done)
+  end)
+  return { lines = lines, disk = disk, spans = spans }
+end
+
+--- Finds the row of another text.
+---@param spans mcp-tools.LineSpan[]
+---@param row integer from 0
+---@param from integer index of the row in a span, 1 on disk or 3 in the editor
+---@param to integer
+---@return integer row
+---@return 'changed'|'gone'|nil how
+local function row_of(spans, row, from, to)
+  local line, shift = row + 1, 0
+  for _, span in ipairs(spans) do
+    local first, count, other, other_count = span[from], span[from + 1], span[to], span[to + 1]
+    if line < first then
+      break
+    elseif line < first + count then
+      if other_count == 0 then
+        return other - 1, 'gone'
+      end
+      return other + math.min(line - first, other_count - 1) - 1, 'changed'
+    end
+    shift = other + other_count - first - count
+  end
+  return row + shift
+end
+
+--- Finds the byte of a changed line: after the same beginning, or before the same end.
+---@param old string
+---@param new string
+---@param byte integer
+---@return integer
+local function byte_of(old, new, byte)
+  local most, first, last = math.min(#old, #new), 0, 0
+  while first < most and old:byte(first + 1) == new:byte(first + 1) do
+    first = first + 1
+  end
+  while last < most - first and old:byte(#old - last) == new:byte(#new - last) do
+    last = last + 1
+  end
+  if byte > first and #old - byte <= last then
+    return #new - (#old - byte)
+  end
+  return math.min(byte, #new)
+end
+
+---@class mcp-tools.lsp.Side
+---@field lines string[]
+---@field at integer index of its rows in a span
+---@field encoding mcp-tools.lsp.Encoding
+
+---@param document mcp-tools.lsp.Document
+---@param place lsp.Position
+---@param from mcp-tools.lsp.Side
+---@param to mcp-tools.lsp.Side
+---@return lsp.Position
+---@return boolean gone whether the other text does not have the line
+local function convert(document, place, from, to)
+  local line = from.lines[place.line + 1]
+  local row, how = row_of(document.spans or {}, place.line, from.at, to.at)
+  local other = to.lines[row + 1]
+  if how == 'gone' or not line or not other then
+    return { line = row, character = how == 'gone' and 0 or place.character }, how == 'gone'
+  end
+  local byte = position.byte(line, place.character, from.encoding)
+  if how == 'changed' then
+    byte = byte_of(line, other, byte)
+  end
+  return { line = row, character = position.units(other, byte, to.encoding) }, false
+end
+
+--- Converts a position of a client for a server.
+---@param document mcp-tools.lsp.Document
+---@param place lsp.Position
+---@param encoding mcp-tools.lsp.Encoding
+---@return lsp.Position
+---@return boolean gone whether the editor's text does not have the line
+function M.to_server(document, place, encoding)
+  if not document.lines then
+    return place, false
+  end
+  local disk = document.disk or document.lines --[[@as string[] ]]
+  return convert(
+    document,
+    place,
+    { lines = disk, at = 1, encoding = UTF16 },
+    { lines = document.lines, at = 3, encoding = encoding }
+  )
+end
+
+--- Converts a position of a server for a client. One in a new line becomes the next one that is on disk.
+---@param document mcp-tools.lsp.Document
+---@param place lsp.Position
+---@param encoding mcp-tools.lsp.Encoding
+---@return lsp.Position
+function M.to_client(document, place, encoding)
+  if not document.lines then
+    return place
+  end
+  local disk = document.disk or document.lines --[[@as string[] ]]
+  return (
+    convert(
+      document,
+      place,
+      { lines = document.lines, at = 3, encoding = encoding },
+      { lines = disk, at = 1, encoding = UTF16 }
+    )
+  )
+end
+
+return M

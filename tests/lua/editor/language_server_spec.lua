@@ -1,0 +1,204 @@
+-- slow, every Neovim
+-- Requests of LSP clients to servers that do what a test says: units, unsaved lines, several servers, other files.
+
+local core = require('mcp-tools.core')
+local double = require('lsp_double')
+local double_project = require('double_project')
+local project = require('lsp_project')
+local scope = require('mcp-tools.scope')
+local t = require('helpers')
+
+local path, bufnr
+local range = double.range
+
+--- A server that is ready; it counts in UTF-8 unless a test says otherwise.
+local function server(capabilities, answers)
+  local s
+  s, bufnr = double_project.ready(capabilities, answers)
+  return s
+end
+
+local function edit(lines)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+end
+
+--- A call of the tool, as a client makes it.
+---@return any result, mcp-tools.Error? err
+local function ask(method, params)
+  require('mcp-tools.agents.lsp').load()
+  local done
+  local call = core.parts().executor:execute('lsp_request', { method = method, params = params }, {
+    host = 'mcp',
+    view = scope.view({ agent = 'lsp' }),
+    timeout = 5000,
+    listener = {
+      done = function(_, call)
+        done = call
+      end,
+    },
+  })
+  t.wait(function()
+    return done or call:ended()
+  end, 10000, method)
+  local outcome = call.outcome
+  return outcome.payload and vim.json.decode(outcome.payload.text), outcome.error
+end
+
+local function at(line, character, more)
+  local params = { textDocument = { uri = vim.uri_from_fname(path) } }
+  params.position = { line = line, character = character }
+  return vim.tbl_extend('force', params, more or {})
+end
+
+local function location(line, from, to, file)
+  return { uri = vim.uri_from_fname(file or path), range = range(line, from, to) }
+end
+
+before_each(function()
+  path = double_project.open()
+  project.write('text.txt', 'ä𝄞 one\ntwo\nthree\n')
+end)
+after_each(project.close)
+
+describe('a request', function()
+  it('is converted to the units of the server, and its result back', function()
+    local asked
+    server({ definitionProvider = true }, {
+      ['textDocument/definition'] = function(params)
+        asked = params.position
+        return location(0, 7, 10)
+      end,
+    })
+    local result = t.ok(ask('textDocument/definition', at(0, 4)))
+    t.eq({ line = 0, character = 7 }, asked)
+    t.eq({ location(0, 4, 7) }, result)
+  end)
+
+  it('means the lines on disk while the buffer has others', function()
+    local asked
+    server({ definitionProvider = true, positionEncoding = 'utf-16' }, {
+      ['textDocument/definition'] = function(params)
+        asked = params.position
+        return { location(4, 0, 5), location(1, 0, 4), location(3, 0, 4) }
+      end,
+    })
+    edit({ '-- new', 'also new', 'ä𝄞 one', 'say two', 'three' })
+    local result = t.ok(ask('textDocument/definition', at(1, 1)))
+    t.eq({ line = 3, character = 5 }, asked, 'after the part of the line that is the same')
+    t.eq({ location(2, 0, 5), location(0, 0, 0), location(1, 0, 0) }, result)
+    edit({ 'ä𝄞 one', 'three' })
+    local _, err = ask('textDocument/definition', at(1, 1))
+    t.eq('stale', err.code)
+    t.matches('line 2 of text.txt was deleted in the editor', err.message)
+  end)
+
+  it('goes to all servers, whose lists become one without repetition', function()
+    server({ referencesProvider = true }, {
+      ['textDocument/references'] = { location(0, 0, 1), location(1, 0, 3) },
+    })
+    server({ referencesProvider = true, positionEncoding = 'utf-16' }, {
+      ['textDocument/references'] = { location(1, 0, 3), location(2, 0, 5) },
+    })
+    local result = t.ok(ask('textDocument/references', at(1, 0)))
+    t.eq(
+      { 0, 1, 2 },
+      vim.tbl_map(function(each)
+        return each.range.start.line
+      end, result)
+    )
+  end)
+
+  it('about a hover has the texts of all servers', function()
+    server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'first' } })
+    server({ hoverProvider = true }, {
+      ['textDocument/hover'] = { contents = { kind = 'markdown', value = 'second' } },
+    })
+    local result = t.ok(ask('textDocument/hover', at(1, 0)))
+    t.eq({ kind = 'markdown', value = 'first\n\n---\n\nsecond' }, result.contents)
+  end)
+
+  it('gets what the server wrote, with null for nothing', function()
+    local contents = { language = 'lua', value = 'x' }
+    local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = contents, more = { 1, {} } } })
+    t.eq({ contents = contents, more = { 1, {} } }, (ask('textDocument/hover', at(1, 0))))
+    s.answers['textDocument/hover'] = vim.NIL
+    local result, err = ask('textDocument/hover', at(1, 0))
+    t.eq({ vim.NIL, nil }, { result, err })
+  end)
+
+  it('that a server fails has the reason of the server', function()
+    server({ hoverProvider = true }, { ['textDocument/hover'] = double.fault('no idea') })
+    local _, err = ask('textDocument/hover', at(1, 0))
+    t.matches('no idea', err.message)
+  end)
+end)
+
+describe('a result', function()
+  it('names no file outside of the project and no sensitive one', function()
+    local secret = project.write('.env', 'TOKEN=abcdef\n')
+    local other = project.write('other.txt', 'four\n')
+    local found = { location(0, 0, 1, '/etc/hosts'), location(0, 0, 1, other), location(0, 0, 1, secret) }
+    local s = server({ referencesProvider = true, workspaceSymbolProvider = true }, {
+      ['textDocument/references'] = found,
+      ['workspace/symbol'] = {
+        { name = 'a', kind = 1, location = found[1] },
+        { name = 'b', kind = 1, location = { uri = found[2].uri }, data = { 1 } },
+      },
+    })
+    t.eq({ found[2] }, (ask('textDocument/references', at(1, 0))))
+    t.eq({ { name = 'b', kind = 1, location = { uri = found[2].uri }, data = { 1 } } }, (ask('workspace/symbol', {
+      query = '',
+    })))
+    s.answers['textDocument/references'] = { found[1], found[3] }
+    local _, err = ask('textDocument/references', at(1, 0))
+    t.eq('access_denied', err.code)
+    t.eq(false, vim.api.nvim_buf_get_name(0) == other)
+  end)
+
+  it('of a call hierarchy has the ranges of the caller', function()
+    local other = project.write('other.txt', '𝄞𝄞 four\n')
+    local function item(file)
+      return {
+        name = 'f',
+        kind = 12,
+        uri = vim.uri_from_fname(file),
+        range = range(0, 0, 6),
+        selectionRange = range(0, 0, 6),
+        data = { 7 },
+      }
+    end
+    local asked
+    server({ callHierarchyProvider = true }, {
+      ['textDocument/prepareCallHierarchy'] = { item(path) },
+      ['callHierarchy/incomingCalls'] = function(params)
+        asked = params.item
+        return { { from = item(other), fromRanges = { range(0, 9, 13) } } }
+      end,
+      ['callHierarchy/outgoingCalls'] = { { to = item(other), fromRanges = { range(0, 7, 10) } } },
+    })
+    local items = t.ok(ask('textDocument/prepareCallHierarchy', at(0, 0)))
+    t.eq({ server = 'double', data = { 7 } }, items[1].data)
+    t.eq(range(0, 0, 3), items[1].range)
+    local calls = t.ok(ask('callHierarchy/incomingCalls', { item = items[1] }))
+    t.eq({ { 7 }, range(0, 0, 6) }, { asked.data, asked.range })
+    t.eq({ range(0, 5, 9) }, calls[1].fromRanges)
+    calls = t.ok(ask('callHierarchy/outgoingCalls', { item = items[1] }))
+    t.eq({ range(0, 4, 7) }, calls[1].fromRanges)
+  end)
+end)
+
+describe('diagnostics', function()
+  it('are those of the editor, at lines on disk', function()
+    local s = server({})
+    edit({ 'new', 'ä𝄞 one', 'two', 'three' })
+    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
+    vim.diagnostic.set(vim.api.nvim_create_namespace('linter'), bufnr, {
+      { lnum = 1, col = 7, end_lnum = 1, end_col = 10, message = 'bad', severity = 2, source = 'linter' },
+    })
+    local params = at(0, 0)
+    params.position = nil
+    local result = t.ok(ask('textDocument/diagnostic', params))
+    t.eq('full', result.kind)
+    t.eq({ { message = 'bad', severity = 2, source = 'linter', range = range(0, 4, 7) } }, result.items)
+  end)
+end)

@@ -1,0 +1,162 @@
+"""A client of a language server, frame by frame, and an editor with one for Python."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from . import processes
+from .nvim import ROOT, Home
+
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "lsp"]
+PYRIGHT = Path(sys.executable).with_name("basedpyright-langserver")
+Json = dict[str, Any]
+
+ATTACH = f"""
+vim.cmd('filetype on')
+vim.api.nvim_create_autocmd('FileType', {{
+  pattern = 'python',
+  callback = function(args)
+    vim.lsp.start({{ name = 'basedpyright', cmd = {{ [[{PYRIGHT}]], '--stdio' }}, root_dir = vim.uv.cwd() }},
+      {{ bufnr = args.buf }})
+  end,
+}})
+"""
+"""Lua of an editor that attaches a language server to every Python file."""
+
+STOP = "for _, client in ipairs(vim.lsp.get_clients()) do client:stop(true) end"
+
+
+class FailedError(Exception):
+    """The server answered a request with an error."""
+
+    def __init__(self, error: Json) -> None:
+        super().__init__(error["message"])
+        self.code = int(error["code"])
+
+
+class Client:
+    """Speaks to one server.
+
+    Attributes:
+        told: notifications of the server.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.told: list[Json] = []
+        self._count = 0
+        self._open: dict[Any, asyncio.Future[Any]] = {}
+        self._news = asyncio.Condition()
+        self.reading = asyncio.create_task(self._read())
+
+    def send(self, message: Json) -> None:
+        """Sends one message."""
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Sends a notification."""
+        self.send({"method": method, "params": params})
+
+    def begin(self, method: str, **params: Any) -> tuple[int, asyncio.Future[Any]]:
+        """Sends a request; returns its id and its answer to come."""
+        self._count += 1
+        answer = self._open[self._count] = asyncio.get_running_loop().create_future()
+        self.send({"id": self._count, "method": method, "params": params})
+        return self._count, answer
+
+    async def ask(self, method: str, seconds: float = 40, **params: Any) -> Any:
+        """Returns the result of a request.
+
+        Raises:
+            FailedError: the server answered with an error.
+        """
+        async with asyncio.timeout(seconds):
+            return await self.begin(method, **params)[1]
+
+    async def initialize(self, name: str | None = "tester") -> Json:
+        """Opens the session."""
+        more = {} if name is None else {"clientInfo": {"name": name, "version": "1"}}
+        result: Json = await self.ask("initialize", processId=None, rootUri=None, capabilities={}, **more)
+        self.notify("initialized")
+        return result
+
+    def open(self, path: Path, version: int = 1) -> Json:
+        """Opens a document with the text that is on disk; returns what names it in requests."""
+        document = {
+            "uri": path.as_uri(),
+            "languageId": "python",
+            "version": version,
+            "text": path.read_text(),
+        }
+        self.notify("textDocument/didOpen", textDocument=document)
+        return {"textDocument": {"uri": path.as_uri()}}
+
+    async def published(self, path: Path, version: int, seconds: float = 40) -> list[Json]:
+        """Returns the diagnostics that the server has published for a version of a document."""
+
+        def find() -> list[list[Json]]:
+            return [
+                told["params"]["diagnostics"]
+                for told in self.told
+                if told["method"] == "textDocument/publishDiagnostics"
+                and (told["params"]["uri"], told["params"]["version"]) == (path.as_uri(), version)
+            ]
+
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(find)
+        return find()[-1]
+
+    async def _read(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                head = await stream.readuntil(b"\r\n\r\n")
+                body = await stream.readexactly(int(head.partition(b":")[2]))
+                await self._handle(json.loads(body))
+
+    async def _handle(self, message: Json) -> None:
+        if "method" in message:
+            self.told.append(message)
+            async with self._news:
+                self._news.notify_all()
+            return
+        answer = self._open.pop(message["id"])
+        if "error" in message:
+            answer.set_exception(FailedError(message["error"]))
+        else:
+            answer.set_result(message["result"])
+
+
+@contextlib.asynccontextmanager
+async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterator[Client]:
+    """A client of `mcp-tools lsp`, which ends with the block."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
+    pipe = asyncio.subprocess.PIPE
+    process = await processes.start(
+        *PROGRAM, *words, cwd=cwd, env=kept | home.environment() | env, stdin=pipe, stdout=pipe, limit=2**26
+    )
+    client = Client(process)
+    try:
+        yield client
+    finally:
+        if process.returncode is None:
+            assert process.stdin is not None
+            process.stdin.close()
+        async with asyncio.timeout(5):
+            await process.wait()
+            await client.reading
+
+
+def place(line: int, character: int) -> Json:
+    """A position, both from 0."""
+    return {"position": {"line": line, "character": character}}

@@ -40,7 +40,6 @@ end
 ---@type mcp-tools.DashboardSection
 local endpoint = {
   title = 'Bridge',
-  order = 10,
   in_status = true,
   rows = function(rows, parts)
     local status = parts.bridge()
@@ -91,7 +90,6 @@ local endpoint = {
 ---@type mcp-tools.DashboardSection
 local environment = {
   title = 'Environment',
-  order = 90,
   folded = true,
   note = function(parts)
     local status = parts.bridge()
@@ -125,7 +123,6 @@ local LEVEL_GROUPS = { ERROR = 'Bad', WARN = 'Warn', INFO = 'Busy', DEBUG = 'Dim
 ---@type mcp-tools.DashboardSection
 local log_section = {
   title = 'Log',
-  order = 100,
   folded = true,
   note = function()
     local bad = vim.tbl_filter(function(line)
@@ -144,11 +141,7 @@ local log_section = {
     rows:table(list)
   end,
   keys = {
-    {
-      lhs = 'L',
-      description = 'show the log',
-      run = 'log',
-    },
+    { lhs = 'L', description = 'show the log', run = 'log' },
   },
 }
 

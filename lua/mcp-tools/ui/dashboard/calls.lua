@@ -59,34 +59,25 @@ local function bar(share, cells)
   return ('█'):rep(full) .. ('░'):rep(cells - full)
 end
 
----@return { count: integer, text: string, command: string }[]
-local function questions()
-  local interview = package.loaded['mcp-tools.ui.interview'] -- start-up cost
-  local list = {
-    { count = approvals.count(), text = 'question%s for approval', command = 'approve look' },
-    { count = interview and interview.count() or 0, text = 'interview%s', command = 'answer' },
-    { count = reviews.count(), text = 'review%s', command = 'review' },
-  }
-  return vim.tbl_filter(function(each)
-    return each.count > 0
-  end, list)
-end
-
 ---@type mcp-tools.DashboardSection
 local waiting = {
   title = 'Waiting for you',
-  order = 20,
-  hidden = function()
-    return #questions() == 0
-  end,
+  optional = true,
   rows = function(rows)
-    local list = {}
-    for _, each in ipairs(questions()) do
-      local text = ('%d %s'):format(each.count, each.text:format(each.count == 1 and '' or 's'))
-      table.insert(list, {
-        cells = { { '!', 'Warn' }, { text, 'Warn' }, { '<CR> to answer', 'Dim' } },
-        item = { kind = 'waiting', id = 'waiting ' .. each.command, value = each.command },
-      })
+    local interview, list = package.loaded['mcp-tools.ui.interview'], {} -- start-up cost
+    for _, each in ipairs({
+      { approvals.count(), 'question%s for approval', 'approve look' },
+      { interview and interview.count() or 0, 'interview%s', 'answer' },
+      { reviews.count(), 'review%s', 'review' },
+    }) do
+      local count, text, command = unpack(each)
+      if count > 0 then
+        text = ('%d %s'):format(count, text:format(count == 1 and '' or 's'))
+        table.insert(list, {
+          cells = { { '!', 'Warn' }, { text, 'Warn' }, { '<CR> to answer', 'Dim' } },
+          item = { kind = 'waiting', id = 'waiting ' .. command, value = command },
+        })
+      end
     end
     rows:table(list)
   end,
@@ -118,7 +109,6 @@ end
 ---@type mcp-tools.DashboardSection
 local in_flight = {
   title = 'Calls in flight',
-  order = 30,
   in_status = true,
   note = function(parts)
     local count = #parts.executor:pending()
@@ -168,12 +158,9 @@ end
 ---@type mcp-tools.DashboardSection
 local jobs = {
   title = 'Jobs',
-  order = 31,
+  optional = true,
   note = function()
     return tostring(#running())
-  end,
-  hidden = function()
-    return #running() == 0
   end,
   rows = function(rows)
     local list = {}
@@ -204,7 +191,6 @@ local SIGNS = {
 ---@type mcp-tools.DashboardSection
 local last_calls = {
   title = 'Last calls',
-  order = 40,
   note = function(parts)
     return #parts.executor.history.list(1) == 0 and 'none yet' or nil
   end,
@@ -230,38 +216,29 @@ local last_calls = {
   details = { past = 'audit' },
 }
 
----@return mcp-tools.Change[] newest first, without reverted ones
-local function kept_changes()
-  return vim.tbl_filter(function(change)
-    return not change.reverted
-  end, changes.list())
+---@param count integer
+---@param what string
+---@return string
+local function counted(count, what)
+  return ('%d %s%s'):format(count, what, count == 1 and '' or 's')
 end
 
 ---@type mcp-tools.DashboardSection
 local changes_section = {
   title = 'Changes by agents',
-  order = 45,
-  hidden = function()
-    return #kept_changes() == 0
-  end,
+  optional = true,
   rows = function(rows)
-    local list, files = kept_changes(), {}
-    for _, change in ipairs(list) do
-      files[change.path] = true
+    local files, count, latest = {}, 0, nil
+    for _, change in ipairs(changes.list()) do -- newest first
+      if not change.reverted then
+        files[change.path], count, latest = true, count + 1, latest or change
+      end
     end
-    local count, file_count = #list, vim.tbl_count(files)
-    local text = ('%d edit%s in %d file%s'):format(
-      count,
-      count == 1 and '' or 's',
-      file_count,
-      file_count == 1 and '' or 's'
-    )
-    rows:table({
-      {
-        cells = { text, { list[1].tool, 'Name' }, vim.fs.basename(list[1].path), { '<CR> to list', 'Dim' } },
-        item = { kind = 'changes', id = 'changes' },
-      },
-    })
+    if latest then
+      local text = ('%s in %s'):format(counted(count, 'edit'), counted(vim.tbl_count(files), 'file'))
+      local cells = { text, { latest.tool, 'Name' }, vim.fs.basename(latest.path), { '<CR> to list', 'Dim' } }
+      rows:table({ { cells = cells, item = { kind = 'changes', id = 'changes' } } })
+    end
   end,
   details = { changes = 'changes' },
 }
@@ -343,7 +320,6 @@ end
 ---@type mcp-tools.DashboardSection
 local clients_section = {
   title = 'Clients',
-  order = 50,
   in_status = true,
   note = function(parts)
     local sessions = parts.bridge().sessions
@@ -365,23 +341,14 @@ local clients_section = {
 local MOUNT_GROUPS =
   { ready = 'Good', connecting = 'Busy', waiting = 'Warn', wrong = 'Bad', off = 'Dim', stopped = 'Dim' }
 
----@return mcp-tools.MountStatus[]
-local function all_mounts()
-  local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost
-  return mounts and mounts.status() or {}
-end
-
 ---@type mcp-tools.DashboardSection
 local mounts_section = {
   title = 'Mounted servers',
-  order = 60,
   in_status = true,
-  hidden = function()
-    return #all_mounts() == 0
-  end,
+  optional = true,
   rows = function(rows)
-    local list = {}
-    for _, mount in ipairs(all_mounts()) do
+    local mounts, list = package.loaded['mcp-tools.mounts'], {} -- start-up cost
+    for _, mount in ipairs(mounts and mounts.status() or {}) do
       local notes = {}
       table.insert(notes, mount.restarts > 0 and ('restarted %d×'):format(mount.restarts) or nil)
       table.insert(notes, mount.next_ms and ('retry in %d s'):format(math.ceil(mount.next_ms / 1000)) or nil)

@@ -3,6 +3,8 @@
 --- While it is visible it is redrawn after events, at most ten times a second, and once a second for values that fire
 --- no event.
 
+local Rows = require('mcp-tools.ui.window.rows')
+local calls = require('mcp-tools.ui.dashboard.calls')
 local config = require('mcp-tools.config')
 local current = require('mcp-tools.bridge.current')
 local log = require('mcp-tools.log')
@@ -38,29 +40,22 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 
 ---@class mcp-tools.DashboardSection
 ---@field title string
----@field order integer
 ---@field folded? boolean folded by default
 ---@field in_status? boolean `:McpTools status` shows it
 ---@field note? fun(parts: mcp-tools.DashboardParts): string? text after the title
----@field hidden? fun(parts: mcp-tools.DashboardParts): boolean whether to omit the section
+---@field optional? boolean omitted while it has no rows
 ---@field rows fun(rows: mcp-tools.Rows, parts: mcp-tools.DashboardParts)
 ---@field keys? mcp-tools.DashboardKey[]
 ---@field details? table<string, mcp-tools.DashboardAction> actions of `<CR>`, by kind of row
 
---- Modules beside this one that return sections.
-local FILES, STATUS_FILES = { 'bridge', 'calls', 'tools' }, { 'bridge', 'calls' }
+local endpoint, environment, log_section = unpack(require('mcp-tools.ui.dashboard.bridge'))
 
----@param files string[]
+--- Returns all sections in their order.
 ---@return mcp-tools.DashboardSection[]
-local function load(files)
-  local list = {}
-  for _, name in ipairs(files) do
-    vim.list_extend(list, require('mcp-tools.ui.dashboard.' .. name)) -- by name
-  end
-  table.sort(list, function(a, b)
-    return a.order < b.order
-  end)
-  return list
+local function all_sections()
+  local tools = require('mcp-tools.ui.dashboard.tools') -- start-up cost: `:McpTools status` does not need it
+  local list = vim.list_extend(vim.list_extend({ endpoint }, calls), tools)
+  return vim.list_extend(list, { environment, log_section })
 end
 
 local shown ---@type integer? buffer
@@ -69,40 +64,39 @@ local open = {} ---@type table<string, boolean> unfolded rows, by id; kept when 
 ---@param rows mcp-tools.Rows
 ---@param section mcp-tools.DashboardSection
 ---@param parts mcp-tools.DashboardParts
-local function add_section(rows, section, parts)
-  local id = 'section ' .. section.title
-  if section.hidden and section.hidden(parts) then
+---@param is_folding boolean the user can fold it
+local function add_section(rows, section, parts, is_folding)
+  local id, content = 'section ' .. section.title, Rows.new(rows.width)
+  local is_open = open[id] or open[id] == nil and not section.folded or not is_folding
+  if is_open or section.optional then
+    section.rows(content, parts)
+  end
+  if section.optional and #content.list == 0 then
     return
   end
-  local is_open = open[id]
-  if is_open == nil then
-    is_open = not section.folded
+  local title = { { section.title, 'Heading' }, '  ', { section.note and section.note(parts) or '', 'Dim' } }
+  if is_folding then
+    title = vim.list_extend({ { is_open and '▾' or '▸', 'Dim' }, ' ' }, title)
   end
-  local note = section.note and section.note(parts)
-  rows:add({ { is_open and '▾' or '▸', 'Dim' }, ' ', { section.title, 'Heading' }, '  ', { note or '', 'Dim' } }, {
-    kind = 'section',
-    id = id,
-    value = is_open,
-  })
-  if is_open then
-    section.rows(rows, parts)
-  end
+  rows:add(title, { kind = 'section', id = id, value = is_open })
+  vim.list_extend(rows.list, is_open and content.list or {})
 end
 
 ---@param sections mcp-tools.DashboardSection[]
 ---@param parts mcp-tools.DashboardParts
+---@param is_folding boolean
 ---@return fun(rows: mcp-tools.Rows)
-local function renderer(sections, parts)
+local function renderer(sections, parts, is_folding)
   local failed = {} ---@type table<string, true> sections whose error was logged
   return function(rows)
     for _, section in ipairs(sections) do
-      local ok, err = xpcall(add_section, debug.traceback, rows, section, parts)
+      local ok, err = xpcall(add_section, debug.traceback, rows, section, parts, is_folding)
       if not ok then
         if not failed[section.title] then
           log.error('the section %s of the dashboard failed: %s', section.title, err)
         end
         failed[section.title] = true
-        rows:add({ { '  this section failed; see :McpTools log', 'Bad' } })
+        rows:add({ { section.title, 'Heading' }, { '  failed; see :McpTools log', 'Bad' } })
       end
     end
   end
@@ -142,20 +136,16 @@ local function keys_of(sections, parts)
   for _, section in ipairs(sections) do
     details = vim.tbl_extend('error', details, section.details or {})
     for _, key in ipairs(section.keys or {}) do
-      table.insert(keys, {
-        lhs = key.lhs,
-        description = key.description,
-        word = key.word,
-        run = function(item)
-          local wanted = key.item
-          if wanted and not (item and vim.list_contains(wanted, item.kind)) then
-            local text = ('%s is for a %s: move the cursor onto one'):format(key.lhs, table.concat(wanted, ' or a '))
-            return api.nvim_echo({ { text } }, false, {})
-          end
-          run(key.run, item)
-          refresh()
-        end,
-      })
+      local function run_key(item)
+        local wanted = key.item
+        if wanted and not (item and vim.list_contains(wanted, item.kind)) then
+          local text = ('%s is for a %s: move the cursor onto one'):format(key.lhs, table.concat(wanted, ' or a '))
+          return api.nvim_echo({ { text } }, false, {})
+        end
+        run(key.run, item)
+        refresh()
+      end
+      table.insert(keys, vim.tbl_extend('force', key, { run = run_key }))
     end
   end
   table.insert(keys, 1, {
@@ -186,53 +176,32 @@ local function keys_of(sections, parts)
 end
 
 --- Redraws the dashboard after events until `stop` is called.
----@param view integer buffer
 ---@param parts mcp-tools.DashboardParts
 ---@return fun() stop
-local function follow(view, parts)
-  local soon, interval ---@type mcp-tools.Timer?, mcp-tools.Timer?
+local function follow(parts)
+  local soon ---@type mcp-tools.Timer?
   local group = api.nvim_create_augroup('mcp-tools-dashboard', { clear = true })
-
-  local function draw()
-    soon = nil
-    if scratch.is_seen(view) then
-      scratch.update(view)
-    end
-  end
   -- Called for every call, so it must be cheap.
   local function draw_soon()
-    if not soon and scratch.is_seen(view) then
-      soon = timer.after(AFTER_EVENT, draw)
-    end
-  end
-  local function set_interval()
-    if scratch.is_seen(view) and not interval then
-      interval = timer.every(INTERVAL, draw)
-    elseif not scratch.is_seen(view) and interval then
-      interval:stop()
-      interval = nil
+    if not soon and scratch.is_seen(shown) then
+      soon = timer.after(AFTER_EVENT, function()
+        soon = nil
+        if scratch.is_seen(shown) then
+          refresh()
+        end
+      end)
     end
   end
 
   local safely = vim.schedule_wrap(draw_soon) -- these events may come where the API must not be called
   local stops = { parts.executor:watch(draw_soon), report.on_change(parts.registry, safely), current.on_change(safely) }
   api.nvim_create_autocmd('User', { group = group, pattern = 'McpTools*', callback = safely })
-  api.nvim_create_autocmd('TabEnter', {
-    group = group,
-    callback = function()
-      set_interval()
-      draw_soon()
-    end,
-  })
-  set_interval()
   return function()
     for _, stop in ipairs(stops) do
       stop()
     end
-    for _, each in ipairs({ soon or false, interval or false }) do
-      if each then
-        each:stop()
-      end
+    if soon then
+      soon:stop()
     end
     api.nvim_del_augroup_by_id(group)
   end
@@ -246,18 +215,19 @@ function M.open(parts)
   elseif shown then
     scratch.close(shown) -- on another tab page
   end
-  local sections, stop = load(FILES), nil
+  local sections, stop = all_sections(), nil
   parts.open = open
   parts.close = function()
     if shown then
       scratch.close(shown)
     end
   end
-  shown = scratch.show('dashboard', renderer(sections, parts), {
+  shown = scratch.show('dashboard', renderer(sections, parts, true), {
     title = 'MCP tools',
     filetype = 'mcp-tools',
     float = config.get('ui.dashboard') == 'float',
     rows = true,
+    every = INTERVAL,
     keys = keys_of(sections, parts),
     on_close = function()
       shown = nil
@@ -266,7 +236,7 @@ function M.open(parts)
       end
     end,
   })
-  stop = follow(shown, parts)
+  stop = follow(parts)
 end
 
 --- Shows the state of the bridge, its clients and the running calls, in the window at the bottom.
@@ -274,15 +244,8 @@ end
 function M.show_status(parts)
   local sections = vim.tbl_filter(function(section)
     return section.in_status
-  end, load(STATUS_FILES))
-  scratch.show('status', function(rows)
-    for _, section in ipairs(sections) do
-      if not (section.hidden and section.hidden(parts)) then
-        rows:add({ { section.title, 'Heading' }, '  ', { section.note and section.note(parts) or '', 'Dim' } })
-        section.rows(rows, parts)
-      end
-    end
-  end, { every = INTERVAL })
+  end, vim.list_extend({ endpoint }, calls))
+  scratch.show('status', renderer(sections, parts, false), { every = INTERVAL })
 end
 
 return M

@@ -220,7 +220,6 @@ end
 ---@type mcp-tools.DashboardSection
 local tools = {
   title = 'Tools',
-  order = 70,
   note = function(parts)
     local count, bytes = 0, 0
     for _, tool in ipairs(parts.registry:list('tools')) do
@@ -273,7 +272,6 @@ local tools = {
 ---@type mcp-tools.DashboardSection
 local resources_and_prompts = {
   title = 'Resources and prompts',
-  order = 80,
   folded = true,
   note = function(parts)
     local notes = {}

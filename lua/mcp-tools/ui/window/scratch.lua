@@ -173,6 +173,21 @@ local function float_config(opts)
   return config
 end
 
+--- Updates the content regularly until it is not visible.
+---@param buffer integer
+local function update_regularly(buffer)
+  local state = states[buffer]
+  if state.opts.every and not state.timer then
+    state.timer = timer.every(state.opts.every, function()
+      if M.is_seen(buffer) then
+        return M.update(buffer)
+      end
+      state.timer:stop()
+      state.timer = nil
+    end)
+  end
+end
+
 --- Follows the size of the screen. A float closes when another window is entered, which it would cover.
 ---@param buffer integer
 local function follow(buffer)
@@ -180,12 +195,8 @@ local function follow(buffer)
   api.nvim_create_autocmd('WinEnter', {
     group = group,
     callback = vim.schedule_wrap(function()
-      if
-        states[buffer]
-        and states[buffer].float
-        and M.is_seen(buffer)
-        and api.nvim_win_get_config(0).relative == ''
-      then
+      local is_float = states[buffer] and states[buffer].float and M.is_seen(buffer)
+      if is_float and api.nvim_win_get_config(0).relative == '' then
         M.close(buffer)
       end
     end),
@@ -198,6 +209,7 @@ local function follow(buffer)
         api.nvim_win_set_config(state.float, float_config(state.opts))
       end
       M.update(buffer)
+      update_regularly(buffer)
     end,
   })
 end
@@ -205,6 +217,9 @@ end
 ---@param buffer integer
 local function closed(buffer)
   local state = states[buffer]
+  if state.timer then
+    state.timer:stop()
+  end
   states[buffer] = nil
   pcall(api.nvim_del_augroup_by_name, GROUP .. buffer)
   if state.float then
@@ -372,6 +387,9 @@ function M.show(name, content, opts)
   opts = opts or {}
   local buffer = buffer_of(name)
   local old = states[buffer]
+  if old and old.timer then
+    old.timer:stop()
+  end
   states[buffer] = { opts = opts, content = content, rows = {}, float = old and old.float }
   if vim.bo[buffer].filetype ~= (opts.filetype or '') then
     vim.bo[buffer].filetype = opts.filetype or ''
@@ -383,17 +401,8 @@ function M.show(name, content, opts)
     api.nvim_set_current_win(window)
   end
   draw(buffer)
-  if opts.rows then
-    follow(buffer)
-  end
-  local state = states[buffer]
-  if opts.every then
-    state.timer = timer.every(opts.every, function()
-      if states[buffer] ~= state or not M.update(buffer) then
-        state.timer:stop()
-      end
-    end)
-  end
+  follow(buffer)
+  update_regularly(buffer)
   api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
   return buffer
 end

@@ -24,7 +24,19 @@ M.answer = {
   end,
 }
 
-local APPROVE_CHOICES = { 'once', 'review', 'session', 'always' }
+local APPROVE_CHOICES = { 'once', 'review', 'session', 'always', 'look' }
+
+--- Decides hunks of a review, as no question is open.
+---@param verb string
+---@param action string function of the review
+---@param ... any
+local function decide_review(verb, action, ...)
+  if approval.has_just_closed() then
+    local text = 'the question has just closed, and this would %s hunks of a review'
+    return notify.warn(text:format(verb), 'Look, then repeat')
+  end
+  require('mcp-tools.ui.review')[action](...) -- start-up cost
+end
 
 ---@param item mcp-tools.Unanswered
 ---@param choice string
@@ -82,23 +94,18 @@ M.approve = {
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
-      return approval.focus()
+      approval.focus()
     elseif not vim.list_contains(APPROVE_CHOICES, choice) then
-      return notify.error(("unknown answer '%s'; valid: once, review, session, always, look"):format(choice))
-    elseif approval.count() == 0 and choice == 'once' and reviews.count() > 0 then
-      if approval.has_just_closed() then
-        return notify.warn('the question has just closed, and this would accept hunks of a review', 'Look, then repeat')
-      end
-      return require('mcp-tools.ui.review').accept_seen() -- start-up cost
-    elseif approval.count() == 0 then
-      return approve_missed(choice)
-    end
-    local ok, why = approval.answer_current(choice --[[@as mcp-tools.Choice]])
-    if not ok and why then
-      notify.warn(why)
+      notify.error(("unknown answer '%s'; valid: %s"):format(choice, table.concat(APPROVE_CHOICES, ', ')))
+    elseif approval.count() > 0 then
+      approval.answer_current(choice --[[@as mcp-tools.Choice]])
+    elseif choice == 'once' and reviews.count() > 0 then
+      decide_review('accept', 'accept_seen')
+    else
+      approve_missed(choice)
     end
   end,
-  complete = { 'once', 'review', 'session', 'always', 'look' },
+  complete = APPROVE_CHOICES,
 }
 
 local DENY_CHOICES = { [''] = 'deny', always = 'never', session = 'silence' }
@@ -111,25 +118,15 @@ M.deny = {
   run = function(rest)
     local choice, reason = DENY_CHOICES[rest] or 'deny', not DENY_CHOICES[rest] and rest or nil
     if approval.count() == 0 and choice == 'deny' and reviews.count() > 0 then
-      if approval.has_just_closed() then
-        return notify.warn('the question has just closed, and this would reject hunks of a review', 'Look, then repeat')
-      end
-      return require('mcp-tools.ui.review').none(reason) -- start-up cost
-    end
-    local ok, why = approval.answer_current(choice, reason)
-    if not ok and why then
-      notify.warn(why)
+      decide_review('reject', 'none', reason)
+    else
+      approval.answer_current(choice, reason)
     end
   end,
   complete = { 'always', 'session' },
 }
 
 local LEVELS = { 'trusted', 'verified', 'untrusted', 'denied' }
-
----@param ... any
-local function report(...)
-  notify.info(string.format(...))
-end
 
 ---@param definitions table[]
 ---@param level 'trusted'|'verified'|'untrusted'|'denied'
@@ -141,11 +138,8 @@ local function set(definitions, level)
       return notify.error(err)
     end
   end
-  if #definitions == 1 then
-    report('%s is now %s', definitions[1].name, level)
-  else
-    report('%d tools are now %s', #definitions, level)
-  end
+  local what = #definitions == 1 and definitions[1].name .. ' is' or #definitions .. ' tools are'
+  notify.info(('%s now %s'):format(what, level))
 end
 
 --- Returns the resources and prompts of mounted servers, in the form in which they are approved.
@@ -261,9 +255,8 @@ local function add_silenced(lines)
   end
 end
 
-local show
-
-function show()
+---@return string[]
+local function trust_lines()
   local gateway = core.get().gateway
   local root = gateway:project()
   local _, fault = gateway.ledger:list(root)
@@ -277,27 +270,26 @@ function show()
   add_questions(lines)
   add_silenced(lines)
   add_tools(lines)
-  scratch.show('trust', lines, { again = show })
+  return lines
 end
 
 local function unsilence()
   local grants = core.get().gateway.grants
   if next(grants.silenced) == nil then
-    return report('no session is silenced')
+    return notify.info('no session is silenced')
   end
   grants:unsilence()
-  report('all sessions may ask again')
+  notify.info('all sessions may ask again')
 end
 
 local function reset()
   local gateway = core.get().gateway
   gateway.grants:reset()
   local ok, err = gateway.ledger:reset(gateway:project())
-  if ok then
-    report('all decisions for this project were deleted')
-  else
-    notify.error(err)
+  if not ok then
+    return notify.error(err)
   end
+  notify.info('all decisions for this project were deleted')
 end
 
 ---@param name string
@@ -305,10 +297,7 @@ end
 local function change(name, level)
   local definition = find(name)
   if not definition then
-    local names = vim.tbl_map(function(tool)
-      return tool.name
-    end, core.get().registry:list('tools'))
-    local near = suggest(name, names)
+    local near = suggest(name, vim.tbl_keys(core.get().registry.entries.tools))
     local hint = near and ('did you mean %s?'):format(near) or ':McpTools tools'
     return notify.error(("unknown tool '%s'"):format(name), hint)
   elseif not vim.list_contains(LEVELS, level) then
@@ -326,7 +315,7 @@ M.trust = {
   run = function(rest)
     local name, level = rest:match('^(%S+)%s*(.*)$')
     if not name then
-      show()
+      scratch.show('trust', trust_lines)
     elseif name == 'verify' then
       set(tools('untrusted'), 'verified')
     elseif name == 'all' then
@@ -345,10 +334,7 @@ M.trust = {
       return find(trim(rest)) and LEVELS or {}
     end
     local names = { 'verify', 'all', 'reset', 'unsilence' }
-    for _, tool in ipairs(core.get().registry:list('tools')) do
-      table.insert(names, tool.name)
-    end
-    return names
+    return vim.list_extend(names, vim.tbl_keys(core.get().registry.entries.tools))
   end,
 }
 

@@ -64,11 +64,7 @@ M.review = {
       if rest ~= '' or not question or not vim.list_contains(question.choices, 'review') then
         return notify.info('nothing to review')
       end
-      local ok, why = approval.answer_current('review')
-      if not ok and why then
-        notify.warn(why)
-      end
-      return
+      return approval.answer_current('review')
     end
     action()
     if rest == '' and queue.count() > 1 then

@@ -78,9 +78,8 @@ local function add_off(lines)
   end
 end
 
-local show
-
-function show()
+---@return string[]
+local function tool_lines()
   local lines = {}
   add_tools(lines)
   add_others(lines)
@@ -88,7 +87,7 @@ function show()
   local failed = vim.tbl_map(function(failure) -- at the beginning, where they are noticed
     return ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*'))
   end, report.failures(registry()))
-  scratch.show('tools', vim.tbl_map(sanitize.line, vim.list_extend(failed, lines)), { again = show })
+  return vim.tbl_map(sanitize.line, vim.list_extend(failed, lines))
 end
 
 --- Returns whether a failure belongs to a group or tool.
@@ -130,10 +129,10 @@ end
 
 ---@class mcp-tools.ToolsAction
 ---@field run fun(name: string?): any, mcp-tools.Error?
----@field names fun(): string[] candidates
+---@field accepts? fun(item: mcp-tools.Item): boolean which items are candidates (default: sources of tools)
 ---@field optional boolean?
 
----@param to string
+---@param to 'on'|'off'
 ---@param names string[]?
 ---@param err mcp-tools.Error?
 local function report_switched(to, names, err)
@@ -149,20 +148,16 @@ local ACTIONS = {
     run = function(name)
       return report_switched('on', groups.enable(name))
     end,
-    names = function()
-      return groups.names(function(item)
-        return not item.on
-      end)
+    accepts = function(item)
+      return not item.on
     end,
   },
   disable = {
     run = function(name)
       return report_switched('off', groups.disable(name))
     end,
-    names = function()
-      return groups.names(function(item)
-        return item.on
-      end)
+    accepts = function(item)
+      return item.on
     end,
   },
   reload = {
@@ -170,10 +165,8 @@ local ACTIONS = {
     run = function(name)
       return groups.reload(name, reporter('reloaded; %d tools are on', name))
     end,
-    names = function()
-      return groups.names(function(item)
-        return item.on and item.loadable
-      end)
+    accepts = function(item)
+      return item.on and item.loadable
     end,
   },
   refresh = {
@@ -181,18 +174,10 @@ local ACTIONS = {
     run = function(name)
       return groups.refresh(name, reporter('searched again; %d tools are on'))
     end,
-    names = function()
-      return loading.SOURCES
-    end,
   },
 }
 
----@return string[]
-local function actions()
-  local names = vim.tbl_keys(ACTIONS)
-  table.sort(names)
-  return names
-end
+local ACTION_NAMES = { 'disable', 'enable', 'refresh', 'reload' }
 
 ---@type mcp-tools.Subcommand
 M.tools = {
@@ -202,12 +187,12 @@ M.tools = {
   run = function(rest)
     local word, name = rest:match('^(%S+)%s*(.*)$')
     if not word then
-      return show()
+      return scratch.show('tools', tool_lines)
     end
     local action = ACTIONS[word]
     if not action then
-      local near = suggest(word, actions())
-      local hint = near and ('did you mean %s?'):format(near) or 'one of ' .. table.concat(actions(), ', ')
+      local near = suggest(word, ACTION_NAMES)
+      local hint = near and ('did you mean %s?'):format(near) or 'one of ' .. table.concat(ACTION_NAMES, ', ')
       return notify.error(("unknown action '%s'; %s"):format(word, hint))
     elseif name == '' and not action.optional then
       return notify.error(('which one? :McpTools tools %s NAME'):format(word))
@@ -220,10 +205,10 @@ M.tools = {
   arguments = 2,
   complete = function(_, rest)
     if rest == '' then
-      return actions()
+      return ACTION_NAMES
     end
     local action = ACTIONS[trim(rest)]
-    return action and action.names() or {}
+    return not action and {} or action.accepts and groups.names(action.accepts) or loading.SOURCES
   end,
 }
 
@@ -234,7 +219,8 @@ local function mount_names()
   end, mounts.status())
 end
 
-local function show_mounts()
+---@return string[]
+local function mount_lines()
   local lines = {}
   for _, each in ipairs(mounts.status()) do
     table.insert(lines, mounts.describe(each))
@@ -243,10 +229,7 @@ local function show_mounts()
       table.insert(lines, sanitize.line('    not exposed: ' .. fault))
     end
   end
-  if #lines == 0 then
-    lines = { 'no mounts; see :h mcp-tools-mounts' }
-  end
-  scratch.show('mounts', lines, { again = show_mounts })
+  return #lines > 0 and lines or { 'no mounts; see :h mcp-tools-mounts' }
 end
 
 ---@type mcp-tools.Subcommand
@@ -258,7 +241,7 @@ M.mounts = {
     local word, name = rest:match('^(%S*)%s*(%S*)$')
     mounts.sync()
     if word == '' then
-      return show_mounts()
+      return scratch.show('mounts', mount_lines)
     elseif word ~= 'retry' then
       return notify.error((":McpTools mounts accepts only retry, not '%s'"):format(rest))
     elseif name ~= '' and not vim.list_contains(mount_names(), name) then

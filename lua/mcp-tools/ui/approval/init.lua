@@ -4,6 +4,7 @@ local Question = require('mcp-tools.ui.approval.question')
 local config = require('mcp-tools.config')
 local answers = require('mcp-tools.approval.answers')
 local errors = require('mcp-tools.errors')
+local notify = require('mcp-tools.notify')
 local reviews = require('mcp-tools.editor.review')
 local timer = require('mcp-tools.util.timer')
 
@@ -182,14 +183,12 @@ end
 --- Answers a question, whether or not it is on the screen.
 ---@param id string the call's, as in `User McpToolsApproval`
 ---@param choice mcp-tools.Choice
----@param by? 'user'|'client' default: 'user'
----@param reason? string why it is denied, for the assistant
 ---@return boolean answered
 ---@return string? why_not
-function M.answer(id, choice, by, reason)
-  for _, question in ipairs(M.list()) do
+function M.answer(id, choice)
+  for _, question in ipairs(open) do
     if question.id == id then
-      return question:answer(choice, by, reason)
+      return question:answer(choice)
     end
   end
   return false, 'this question is no longer open'
@@ -198,14 +197,15 @@ end
 --- Answers the question on the screen, for commands. Refuses answers that may be meant for another question.
 ---@param choice mcp-tools.Choice
 ---@param reason? string why it is denied, for the assistant
----@return boolean answered
----@return string? why_not unless it is shown with the question
 function M.answer_current(choice, reason)
   local question = M.current()
-  if not question then
-    return false, 'there is no open question'
+  local why_not = 'there is no open question' ---@type string?
+  if question then
+    _, why_not = question:answer_shown(choice, reason)
   end
-  return question:answer_shown(choice, reason)
+  if why_not then -- otherwise it was answered, or the question shows why not
+    notify.warn(why_not)
+  end
 end
 
 --- Moves the cursor to the floating window of the question.

@@ -76,7 +76,7 @@ local function add_section(rows, section, parts, is_folding)
   end
   local title = { { section.title, 'Heading' }, '  ', { section.note and section.note(parts) or '', 'Dim' } }
   if is_folding then
-    title = vim.list_extend({ { is_open and '▾' or '▸', 'Dim' }, ' ' }, title)
+    table.insert(title, 1, { is_open and '▾ ' or '▸ ', 'Dim' })
   end
   rows:add(title, { kind = 'section', id = id, value = is_open })
   vim.list_extend(rows.list, is_open and content.list or {})

@@ -3,8 +3,10 @@
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local interpreter = require('mcp-tools.bridge.interpreter')
+local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.instances.project')
 local strings = require('mcp-tools.util.strings')
+local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
 
@@ -49,35 +51,30 @@ local function find_python(cb)
       return try(i + 1)
     end
     table.insert(seen, path)
-    local ok = pcall(vim.system, { path, '-I', '-c', PROBE }, probe_opts, function(done)
-      vim.schedule(function()
-        if done.code == 0 and done.signal == 0 then
-          cb(path, seen)
-        else
-          try(i + 1)
-        end
-      end)
+    process.run({ path, '-I', '-c', PROBE }, probe_opts, function(result)
+      if result.ok then
+        cb(path, seen)
+      else
+        try(i + 1)
+      end
     end)
-    if not ok then
-      try(i + 1)
-    end
   end
   try(1)
 end
 
---- Returns a stream handler that calls `on_line` for each line with text.
----@param on_line fun(line: string)
----@return fun(err: string?, chunk: string?)
-local function by_line(on_line)
-  local rest = ''
-  return function(_, chunk)
-    rest = rest .. (chunk or '\n')
-    for line in strings.each_ended(rest, '\n') do
-      if line:find('%S') then
-        on_line(line)
+--- Logs and shows the output of an installation.
+---@return fun(stream: 'stdout'|'stderr', text: string)
+local function reporter()
+  local rest = { stdout = '', stderr = '' }
+  return function(stream, text)
+    text = rest[stream] .. text
+    for line in strings.each_ended(text, '\n') do
+      log[stream == 'stdout' and 'info' or 'warn']('install: %s', line)
+      if stream == 'stdout' and line:find('%S') then
+        notify.progress('install: ' .. line)
       end
     end
-    rest = strings.last_line(rest)
+    rest[stream] = strings.last_line(text)
   end
 end
 
@@ -138,42 +135,18 @@ function M.run(opts, cb)
       log.guard('a callback of the installation', callback, fault)
     end
   end
-  local function show(line)
-    log.info('install: %s', line)
-    vim.schedule(function()
-      if waiting then
-        notify.progress('install: ' .. line)
-      end
-    end)
-  end
-  show('running, this may take some minutes …')
+  local report = reporter()
+  report('stdout', 'running, this may take some minutes …\n')
   find_command(opts or {}, function(command, err)
     if not command then
       return finish(err)
     end
-    local last_line ---@type string?
-    local ok, spawn_err = pcall(vim.system, command, {
-      timeout = TIMEOUT,
-      cwd = project.plugin_dir(), -- a project must not provide Python modules
-      stdout = by_line(show),
-      stderr = by_line(function(line)
-        last_line = line:gsub('^install%-env: ', '')
-        log.warn('install: %s', line)
-      end),
-    }, function(done)
-      vim.schedule(function()
-        if done.code == 0 and done.signal == 0 then
-          finish()
-        elseif done.signal ~= 0 then
-          finish(last_line or ('the command was ended by signal %d'):format(done.signal))
-        else
-          finish(last_line or ('the command exited with code %d, see :McpTools log'):format(done.code))
-        end
-      end)
+    -- A project must not provide Python modules, so it is not the working directory.
+    local run_opts = { timeout = TIMEOUT, cwd = project.plugin_dir(), keep = 'tail', on_output = report }
+    process.run(command, run_opts, function(result)
+      local last_line = strings.last_line(trim(result.stderr)):gsub('^install%-env: ', '')
+      finish(not result.ok and (last_line ~= '' and last_line or result.fault) or nil)
     end)
-    if not ok then
-      finish(tostring(spawn_err))
-    end
   end)
 end
 

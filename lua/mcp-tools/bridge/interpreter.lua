@@ -1,6 +1,7 @@
 --- Finds the Python interpreter of the bridge. Downloads nothing.
 
 local config = require('mcp-tools.config')
+local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.instances.project')
 local read_sync = require('mcp-tools.files.read_sync')
 local strings = require('mcp-tools.util.strings')
@@ -168,22 +169,12 @@ local function probe(python, cb)
   if probed[python] then
     return cb(probed[python])
   end
-  local ok, err = pcall(vim.system, { python, '-I', '-c', PROBE }, {
-    text = true,
-    timeout = PROBE_TIMEOUT,
-    cwd = project.plugin_dir(),
-  }, function(done)
-    local version = done.code == 0 and done.stdout:match('^%d+%.%d+%.%d+') or nil
-    probed[python] = version
-    vim.schedule(function()
-      local why = done.signal ~= 0 and ('no answer within %d s'):format(PROBE_TIMEOUT / 1000)
-        or strings.last_line(trim(done.stderr or ''))
-      cb(version, why)
-    end)
+  local opts = { timeout = PROBE_TIMEOUT, cwd = project.plugin_dir() }
+  process.run({ python, '-I', '-c', PROBE }, opts, function(result)
+    probed[python] = result.ok and result.stdout:match('^%d+%.%d+%.%d+') or nil
+    local last_line = strings.last_line(trim(result.stderr))
+    cb(probed[python], last_line ~= '' and last_line or result.fault)
   end)
-  if not ok then
-    cb(nil, tostring(err))
-  end
 end
 
 --- Checks the interpreter of the option `bridge.python`.

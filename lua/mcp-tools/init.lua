@@ -242,7 +242,7 @@ end
 ---@return mcp-tools.Error? err
 function M.acp_server(opts)
   require('mcp-tools.util.validate')('opts', opts, 'table', true)
-  return require('mcp-tools.bridge.acp').entry(opts and opts.transport or 'stdio')
+  return require('mcp-tools.bridge').acp_entry(opts and opts.transport or 'stdio')
 end
 
 --- Returns the state of the plugin: `state`, `port`, `sessions` and more of the bridge, the plugin's `version`; after

@@ -1,6 +1,8 @@
---- State of this editor's bridge: process, launch, port, token, endpoint and status, and what the bridge reports.
+--- State of this editor's bridge: process, launch, port, token, endpoint and status; what it reports; and how agents
+--- reach it.
 
 local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
 local identity = require('mcp-tools.instances.identity')
 local instances = require('mcp-tools.instances.file')
 local log = require('mcp-tools.log')
@@ -103,6 +105,60 @@ end
 function M.endpoint()
   local port, launch = M.get_port(), M.launch
   return port and { url = url_of(launch.host, port), token = launch.identity.token, port = port } or nil
+end
+
+local NAME = 'nvim-tools'
+
+--- Variables that locate the instance file, which has the token; agents do not pass on their whole environment.
+local VARIABLES = { 'XDG_RUNTIME_DIR', 'XDG_STATE_HOME', 'NVIM_APPNAME' }
+
+---@class mcp-tools.bridge.Relay
+---@field command string
+---@field args string[]
+---@field env table<string, string>
+
+--- Returns the command that relays MCP between its stdin and stdout and this editor's bridge. It runs isolated (`-I`)
+--- because agents start it in the project's directory, and takes the token from this editor's instance file.
+---@return mcp-tools.bridge.Relay? relay nil with `bridge.command`, which does not name a Python
+function M.relay()
+  local launch = M.launch
+  if not launch or launch.source == 'command' then
+    return nil
+  end
+  local env = vim.empty_dict() --[[@as table<string, string>]]
+  for _, name in ipairs(VARIABLES) do
+    env[name] = vim.env[name]
+  end
+  return {
+    command = vim.fn.exepath(launch.spec.command[1]),
+    args = { '-I', project.python_package(), 'stdio', '--instance', tostring(vim.uv.os_getpid()) },
+    env = env,
+  }
+end
+
+--- Returns an MCP server entry for the Agent Client Protocol (`session/new`, `mcpServers`).
+---@param transport string
+---@return table? entry
+---@return mcp-tools.Error? err
+function M.acp_entry(transport)
+  local endpoint = M.endpoint()
+  if transport ~= 'http' and transport ~= 'stdio' then
+    local text = 'transport: must be "http" or "stdio", got "%s"'
+    return nil, errors.new('validation_error', text:format(tostring(transport)))
+  elseif not endpoint then
+    return nil, errors.new('busy', 'the bridge is not ready; start it with start() or :McpTools start')
+  elseif transport == 'http' then
+    local headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } }
+    return { type = 'http', name = NAME, url = endpoint.url, headers = headers }
+  end
+  local relay, env = M.relay(), {}
+  if not relay then
+    return nil, errors.new('validation_error', 'transport: must be "http" with the option bridge.command')
+  end
+  for name, value in vim.spairs(relay.env) do
+    table.insert(env, { name = name, value = value })
+  end
+  return { name = NAME, command = relay.command, args = relay.args, env = env }
 end
 
 local announcers = {} ---@type (fun(): string?)[]

@@ -8,6 +8,7 @@ local global_state = require('mcp-tools.util.global_state')
 ---@field get_auth_token fun(): string?
 ---@field endpoint fun(): { url: string, token: string, port: integer }?
 ---@field relay fun(): mcp-tools.bridge.Relay?
+---@field acp_entry fun(transport: string): table?, mcp-tools.Error?
 ---@field status fun(): mcp-tools.bridge.Status
 local M = {}
 
@@ -22,7 +23,8 @@ local FILES = {
   get_port = 'current',
   get_auth_token = 'current',
   endpoint = 'current',
-  relay = 'acp',
+  relay = 'current',
+  acp_entry = 'current',
   status = 'current',
 }
 

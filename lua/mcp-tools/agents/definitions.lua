@@ -78,6 +78,7 @@ local M = {}
 ---@field body table written as JSON
 
 local DIRECTORY = 'lua/mcp-tools/agents/known/'
+local NO_ENDPOINT = 'it has no endpoint; start it with :McpTools terminal'
 local TRANSPORTS = { 'http', 'websocket', 'unix' }
 
 --- An agent with its tools.
@@ -168,20 +169,6 @@ local function load(name, path)
   return definitions and { agent = agent, definitions = definitions }, fault
 end
 
---- Returns the names in the option.
----@param files table<string, string>
----@return string[]
-local function wanted(files)
-  local option = config.get('agents')
-  if option == 'auto' or option == true then
-    return vim.tbl_filter(function(name)
-      local loaded = load(name, files[name])
-      return not loaded or loaded.agent.endpoint ~= nil
-    end, M.names())
-  end
-  return type(option) == 'string' and { option } or option or {}
-end
-
 ---@class mcp-tools.agents.Verdict
 ---@field name string
 ---@field loaded mcp-tools.agents.Loaded? present if the agent is enabled, or skipped
@@ -222,11 +209,10 @@ end
 ---@return mcp-tools.agents.Verdict
 local function judge(name, files)
   local loaded, fault = M.named(name, files)
-  if loaded and not loaded.agent.endpoint then
-    return { name = name, skipped = 'it has no endpoint; start it with :McpTools terminal' }
-  end
   local skipped
-  if loaded then
+  if loaded and not loaded.agent.endpoint then
+    loaded, skipped = nil, NO_ENDPOINT
+  elseif loaded then
     skipped, fault = M.skipped(loaded.agent)
   end
   return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
@@ -235,11 +221,13 @@ end
 --- Returns a verdict for every agent that the option names, in its order.
 ---@return mcp-tools.agents.Verdict[]
 function M.all()
-  local files, seen, list = agent_files(), {}, {}
-  for _, name in ipairs(wanted(files)) do
-    if not seen[name] then
-      seen[name] = true
-      table.insert(list, judge(name, files))
+  local files, option, seen, list = agent_files(), config.get('agents'), {}, {}
+  local is_auto = option == 'auto' or option == true
+  for _, name in ipairs(is_auto and M.names() or type(option) == 'string' and { option } or option or {}) do
+    local verdict = not seen[name] and judge(name, files)
+    seen[name] = true
+    if verdict and not (is_auto and verdict.skipped == NO_ENDPOINT) then
+      table.insert(list, verdict)
     end
   end
   return list

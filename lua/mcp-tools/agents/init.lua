@@ -71,30 +71,21 @@ end
 ---@return mcp-tools.agents.Endpoint? endpoint
 ---@return string? fault
 local function new_endpoint(agent, token)
-  local endpoint = agent.endpoint
-  local socket, fault
-  if endpoint.transport == 'unix' then
+  local spec, socket, fault = agent.endpoint, nil, nil
+  if spec.transport == 'unix' then
     socket, fault = socket_of(agent.name)
     if not socket then
       return nil, fault
     end
   end
-  local server = endpoint.server or {}
-  return {
+  return vim.tbl_extend('force', spec, {
     name = agent.name,
     token = M.token(token, agent.name),
-    transport = endpoint.transport,
-    header = (endpoint.header or 'authorization'):lower(),
-    scheme = endpoint.scheme,
-    subprotocol = endpoint.subprotocol,
-    server = {
-      name = server.name or 'mcp-tools.nvim',
-      version = server.version or project.VERSION,
-      title = server.title,
-    },
+    header = (spec.header or 'authorization'):lower(),
+    server = vim.tbl_extend('force', { name = 'mcp-tools.nvim', version = project.VERSION }, spec.server or {}),
     socket = socket,
     label = agent.label,
-  }
+  })
 end
 
 ---@type mcp-tools.agents.Verdict[]
@@ -138,13 +129,10 @@ local function endpoints_now()
   return list
 end
 
----@return table<string, true>
-local function open_endpoints()
-  local open = {}
-  for _, name in ipairs(current.reported.endpoints and current.reported.endpoints.open or {}) do
-    open[name] = true
-  end
-  return open
+---@param name string
+---@return boolean
+local function is_open(name)
+  return vim.list_contains(current.reported.endpoints and current.reported.endpoints.open or {}, name)
 end
 
 ---@param name string
@@ -209,14 +197,14 @@ local function publish()
       return -- a later round replaces this one
     end
     editor_agents.set_roots(directories)
-    local files, open = {}, open_endpoints()
+    local files = {}
     owners = {}
     for _, verdict in ipairs(verdicts) do
       local name, loaded = verdict.name, verdict.loaded
       if loaded then
         verdict.skipped = definitions.skipped(loaded.agent)
       end
-      if loaded and open[name] and not verdict.skipped then
+      if loaded and is_open(name) and not verdict.skipped then
         faults[name] = nil
         add_files(name, directories, files)
       end
@@ -269,10 +257,6 @@ local function watch()
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = discovery_files.remove_all })
 end
 
-function sessions.find_agent(name)
-  return enabled[name] and enabled[name].agent
-end
-
 --- Records the tools that an agent calls.
 ---@param definition mcp-tools.Definition
 local function record_calls(definition)
@@ -294,6 +278,7 @@ local function load()
     return stays[name]
   end)
   enabled = {}
+  sessions.enabled = enabled
   for _, verdict in ipairs(verdicts) do
     local loaded = verdict.loaded
     if loaded then
@@ -312,16 +297,16 @@ local function load()
 end
 
 local option ---@type any the value that was applied last
-local loaded_once = false
 
+---@return boolean changed
 local function follow_option()
   local now = config.get('agents')
-  if not loaded_once or not vim.deep_equal(option, now) then
-    loaded_once, option = true, vim.deepcopy(now)
-    load()
-    return true
+  if vim.deep_equal(option, now) then
+    return false
   end
-  return false
+  option = vim.deepcopy(now)
+  load()
+  return true
 end
 
 --- Applies the current options.
@@ -355,8 +340,7 @@ M.handle, M.mention, M.names = sessions.handle, sessions.mention, definitions.na
 ---@param more? { server: table, file: fun(body: table): string } `server`: our MCP server. With `more` the agent
 --- need not be enabled; the fields of its endpoint are missing while the endpoint is closed
 function M.environment(name, cb, more)
-  local is_open = enabled[name] and current.get_port() and open_endpoints()[name]
-  if not is_open then
+  if not (enabled[name] and current.get_port() and is_open(name)) then
     local loaded = more and (enabled[name] or definitions.named(name))
     return cb(loaded and ask(loaded.agent, 'environment', more) or nil)
   end
@@ -415,9 +399,10 @@ local function status_of(verdict)
     sessions = editor_agents.sessions(name),
   }
   if verdict.loaded and not status.reason then
-    local port, is_open = current.get_port(), open_endpoints()[name]
-    status.state = port and is_open and 'on' or 'waiting'
-    status.reason = not port and 'the bridge is not ready' or not is_open and 'its endpoint is not open' or nil
+    status.reason = not current.get_port() and 'the bridge is not ready'
+      or not is_open(name) and 'its endpoint is not open'
+      or nil
+    status.state = status.reason and 'waiting' or 'on'
   end
   return status
 end

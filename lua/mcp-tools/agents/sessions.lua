@@ -12,12 +12,9 @@ local M = {}
 --- is ready, about 50 ms after it starts to listen.
 local REPEAT_DELAYS = { 200, 1000, 5000 }
 
---- Returns an enabled agent; agents/init.lua replaces this.
----@param _ string name
----@return mcp-tools.Agent?
-function M.find_agent(_)
-  return nil
-end
+--- The enabled agents by name; agents/init.lua sets it.
+---@type table<string, mcp-tools.agents.Loaded>
+M.enabled = {}
 
 ---@class mcp-tools.agents.LiveSession: mcp-tools.agents.Session
 ---@field open boolean whether its stream is open
@@ -49,8 +46,8 @@ end
 ---@return any value
 ---@return any more
 local function call(session, field, ...)
-  local agent = M.find_agent(session.agent)
-  local fn = agent and agent[field]
+  local loaded = M.enabled[session.agent]
+  local fn = loaded and loaded.agent[field]
   if not fn then
     return nil
   end
@@ -154,7 +151,7 @@ local events = {
 ---@param event string
 ---@param data table
 function M.handle(event, data)
-  if events[event] and M.find_agent(data.agent) then
+  if events[event] and M.enabled[data.agent] then
     events[event](data)
   end
 end

@@ -103,11 +103,8 @@ end)
 
 ---@param ctx mcp-tools.Ctx
 local function selection(ctx)
-  local found = shapes.selection(editor_context.get())
-  if not found then
-    return ctx(as_json({ success = false, message = 'No active editor found' }))
-  end
-  found.success = true
+  local found = shapes.selection(editor_context.get()) or { message = 'No active editor found' }
+  found.success = found.message == nil
   ctx(as_json(found))
 end
 
@@ -152,37 +149,35 @@ local diagnostics = shapes.diagnostics_tool('getDiagnostics', function(files)
   end, files)
 end)
 
----@param path string
----@return integer?
-local function loaded(path)
-  local resolved, bad = paths.resolve(path)
-  return not bad and buffers.of_path(resolved) or nil
-end
-
-local is_dirty = tool(
-  'checkDocumentDirty',
-  'Returns whether a file has unsaved changes',
-  { filePath = STRING },
-  { 'filePath' },
-  function(ctx, args)
-    local bufnr = loaded(args.filePath)
+--- Makes a tool for an open file.
+---@param name string
+---@param description string
+---@param execute fun(ctx: mcp-tools.Ctx, bufnr: integer, path: string)
+---@param more table? see `shapes.tool`
+---@return table
+local function document_tool(name, description, execute, more)
+  return tool(name, description, { filePath = STRING }, { 'filePath' }, function(ctx, args)
+    local resolved, bad = paths.resolve(args.filePath)
+    local bufnr = not bad and buffers.of_path(resolved)
     if not bufnr then
       return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
     end
-    ctx(as_json({ success = true, filePath = args.filePath, isDirty = vim.bo[bufnr].modified, isUntitled = false }))
+    execute(ctx, bufnr, args.filePath)
+  end, more)
+end
+
+local is_dirty = document_tool(
+  'checkDocumentDirty',
+  'Returns whether a file has unsaved changes',
+  function(ctx, bufnr, path)
+    ctx(as_json({ success = true, filePath = path, isDirty = vim.bo[bufnr].modified, isUntitled = false }))
   end
 )
 
-local save_document = tool('saveDocument', 'Saves a file', { filePath = STRING }, { 'filePath' }, function(ctx, args)
-  local bufnr = loaded(args.filePath)
-  if not bufnr then
-    return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
-  end
+local save_document = document_tool('saveDocument', 'Saves a file', function(ctx, bufnr, path)
   save.write(bufnr, function(err)
-    if err then
-      return ctx(as_json({ success = false, filePath = args.filePath, saved = false, message = err.message }))
-    end
-    ctx(as_json({ success = true, filePath = args.filePath, saved = true, message = 'Document saved successfully' }))
+    local message = err and err.message or 'Document saved successfully'
+    ctx(as_json({ success = not err, filePath = path, saved = not err, message = message }))
   end, { ctx = ctx })
 end, { annotations = { read_only = false } })
 

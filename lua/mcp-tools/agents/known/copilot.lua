@@ -126,12 +126,8 @@ local close_diff = tool('close_diff', 'Closes an edit', { tab_name = STRING }, {
   if not closed then
     closed_early(session)[args.tab_name] = vim.uv.now()
   end
-  ctx(as_json({
-    success = true,
-    already_closed = closed == nil,
-    tab_name = args.tab_name,
-    message = closed and 'closed' or 'unknown proposal',
-  }))
+  local message = closed and 'closed' or 'unknown proposal'
+  ctx(as_json({ success = true, already_closed = closed == nil, tab_name = args.tab_name, message = message }))
 end)
 
 local get_selection = tool('get_selection', 'Returns the selected text', {}, {}, function(ctx)
@@ -203,7 +199,6 @@ end
 
 ---@type string[] directories of the discovery file
 local announced_roots = {}
-
 local trusted_by_option = false
 
 ---@type { endpoint: table?, at: integer? } the endpoint in the discovery file, and its time in ms
@@ -271,14 +266,8 @@ return {
   discovery = function(endpoint)
     announced_roots, trusted_by_option = endpoint.roots, endpoint.trusted == true
     -- The name stays the same after a restart, so that the file is replaced.
-    local id = vim.fn.sha256(endpoint.token .. ' lock')
-    local uuid = ('%s-%s-4%s-8%s-%s'):format(
-      id:sub(1, 8),
-      id:sub(9, 12),
-      id:sub(13, 15),
-      id:sub(16, 18),
-      id:sub(19, 30)
-    )
+    local id = vim.fn.sha256(endpoint.token .. ' lock'):sub(1, 30)
+    local uuid = id:gsub('^(........)(....)(...)(...)(.*)$', '%1-%2-4%3-8%4-%5')
     if not vim.deep_equal(announced.endpoint, endpoint) then
       announced = { endpoint = vim.deepcopy(endpoint), at = os.time() * 1000 }
     end

@@ -55,15 +55,6 @@ local function neovim()
   end
 end
 
----@param fault mcp-tools.bridge.PythonFault
-local function report_fault(fault)
-  if fault.under_way then
-    health.info(('%s. %s'):format(fault.message, fault.advice))
-  else
-    health.error(fault.message, fault.advice)
-  end
-end
-
 local function python()
   local config, interpreter = require('mcp-tools.config'), require('mcp-tools.bridge.interpreter')
   local install = require('mcp-tools.bridge.install')
@@ -83,8 +74,10 @@ local function python()
     health.info('bridge.python: ' .. config.get('bridge.python'))
   else
     local fault = interpreter.environment_fault()
-    if fault then
-      return report_fault(fault)
+    if fault and fault.under_way then
+      return health.info(('%s. %s'):format(fault.message, fault.advice))
+    elseif fault then
+      return health.error(fault.message, fault.advice)
     end
     local dir = interpreter.environment_dir()
     health.ok('environment: ' .. dir)
@@ -125,38 +118,32 @@ local function report_versions(versions)
   end
 end
 
----@type table<mcp-tools.bridge.State, fun(status: mcp-tools.bridge.Status)>
-local report_state = {
-  ready = function(status)
-    health.ok(('ready: %s'):format(status.url))
+local INFO = {
+  starting = 'it is starting; run :checkhealth mcp-tools again in a moment',
+  stopping = 'it is stopping',
+  stopped = 'it is not running; start it with :McpTools start',
+}
+
+---@param status mcp-tools.bridge.Status
+local function report_state(status)
+  local state, fault = status.state, status.fault or {}
+  local why = status.last_error or fault.message or 'unknown reason'
+  if state == 'ready' then
+    health.ok('ready: ' .. status.url)
     if not status.attached then
       health.warn('it is not attached to this editor', 'Run :McpTools restart')
     end
     report_port(status)
-  end,
-  starting = function()
-    health.info('it is starting; run :checkhealth mcp-tools again in a moment')
-  end,
-  waiting = function(status)
-    health.warn(
-      ('it crashed and will be restarted (attempt %d): %s'):format(status.tries, status.last_error or 'unknown reason'),
-      'See :McpTools log'
-    )
-  end,
-  stopping = function()
-    health.info('it is stopping')
-  end,
-  stopped = function()
-    health.info('it is not running; start it with :McpTools start')
-  end,
-  failed = function(status)
-    local fault = status.fault or {}
-    if fault.under_way then
-      return health.info(('it is not running yet: %s'):format(fault.message))
-    end
-    health.error(('it is not running: %s'):format(status.last_error or fault.message or 'unknown reason'), status.to_do)
-  end,
-}
+  elseif state == 'waiting' then
+    health.warn(('it crashed and will be restarted (attempt %d): %s'):format(status.tries, why), 'See :McpTools log')
+  elseif state == 'failed' and fault.under_way then
+    health.info('it is not running yet: ' .. fault.message)
+  elseif state == 'failed' then
+    health.error('it is not running: ' .. why, status.to_do)
+  else
+    health.info(INFO[state])
+  end
+end
 
 --- Returns the user's current file if it is outside of the bridge's project.
 ---@param root string
@@ -198,7 +185,7 @@ end
 
 local function bridge()
   local status = bridge_status()
-  report_state[status.state](status)
+  report_state(status)
   if status.root then
     report_project(status.root)
   end
@@ -224,12 +211,12 @@ end
 
 local function files()
   local private_files, project = require('mcp-tools.files.private_json'), require('mcp-tools.instances.project')
-  local log = require('mcp-tools.log')
+  local audit, log = require('mcp-tools.approval.audit'), require('mcp-tools.log')
   local paths = {
     { project.state_dir(), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'projects'), 'directory' },
     { vim.fs.joinpath(project.state_dir(), 'ledger'), 'directory' },
-    { require('mcp-tools.approval.audit').path(), 'file' },
+    { audit.path(), 'file' },
     { require('mcp-tools.instances.file').dir(), 'directory' },
     { log.path(), 'file' },
   }
@@ -257,49 +244,38 @@ local function files()
       'Check that file, then run :McpTools trust reset'
     )
   end
-  local audit = require('mcp-tools.approval.audit')
-  if audit.failure() then
-    health.warn(
-      ('the audit log cannot be written: %s'):format(audit.failure()),
-      'Check the permissions of ' .. audit.path()
-    )
+  for what, file in pairs({ ['audit log'] = audit, log = log }) do
+    if file.failure() then
+      local advice = 'Check the permissions of ' .. file.path()
+      health.warn(('the %s cannot be written: %s'):format(what, file.failure()), advice)
+    end
   end
-  if log.failure() then
-    health.warn(
-      ('the log cannot be written: %s'):format(log.failure()),
-      ('Check the permissions of %s'):format(log.path())
-    )
-  else
-    health.info('log: ' .. log.path())
-  end
+  health.info('log: ' .. log.path())
 end
 
---- Title, function, and the file beside this one that has it (default: this file).
----@type { [1]: string, [2]: any, [3]: string? }[]
+--- Title, and function, or its name in health/registered.lua.
+---@type { [1]: string, [2]: string|fun() }[]
 local SECTIONS = {
   { 'Neovim', neovim },
   { 'Python environment', python },
   { 'Bridge', bridge },
   { 'Files', files },
-  { 'Tools', 'tools', 'registered' },
-  { 'Resources and prompts', 'resources_and_prompts', 'registered' },
-  { 'Tools of other plugins', 'found', 'registered' },
-  { 'Terminal agents', 'terminal_agents', 'agents' },
-  { 'Assistants and other plugins', 'assistants', 'agents' },
-  { 'Tools written in Python', 'python', 'registered' },
-  { 'Mounted servers', 'mounts', 'registered' },
+  { 'Tools', 'tools' },
+  { 'Resources and prompts', 'resources_and_prompts' },
+  { 'Tools of other plugins', 'found' },
+  { 'Terminal agents', 'terminal_agents' },
+  { 'Assistants and other plugins', 'assistants' },
+  { 'Tools written in Python', 'python' },
+  { 'Mounted servers', 'mounts' },
 }
 
 function M.check()
   for _, section in ipairs(SECTIONS) do
-    local title, run, file = section[1], section[2], section[3]
-    health.start('mcp-tools: ' .. title)
+    health.start('mcp-tools: ' .. section[1])
     local ok, err = xpcall(function()
-      if file then
-        require('mcp-tools.health.' .. file)[run]() -- by name
-      else
-        run()
-      end
+      local run = section[2] --[[@as any]]
+      run = type(run) == 'string' and require('mcp-tools.health.registered')[run] or run
+      run()
     end, debug.traceback)
     if not ok then
       require('mcp-tools.log').error('health: %s', err)

@@ -1,4 +1,5 @@
---- Checks what is registered: tools, resources, prompts, Python tools and mounted servers.
+--- Checks what is registered: tools, resources, prompts, Python tools, mounted servers; and terminal agents, assistants
+--- and other plugins for them.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -136,21 +137,10 @@ local function executable()
   return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
 end
 
----@type table<string, fun(status: mcp-tools.python_worker.WorkerStatus)>
 local WORKER_STATES = {
-  none = function()
-    health.info('the worker is not running; the first call of a tool starts it')
-  end,
-  finding = function()
-    health.info('the worker is about to start')
-  end,
-  starting = function()
-    health.info('the worker is starting')
-  end,
-  ready = function(status)
-    local text = 'the worker is running: process %d, Python %s, pynvim %s, started in %.0f ms, calls: %d'
-    health.ok(text:format(status.pid, status.python, status.pynvim, status.start_ms or 0, status.calls))
-  end,
+  none = 'the worker is not running; the first call of a tool starts it',
+  finding = 'the worker is about to start',
+  starting = 'the worker is starting',
 }
 
 --- Returns how to fix a worker that did not start.
@@ -189,7 +179,12 @@ function M.python()
       health.warn(missing.message, missing.advice)
     end
   end
-  WORKER_STATES[status.state](status)
+  if status.state == 'ready' then
+    local text = 'the worker is running: process %d, Python %s, pynvim %s, started in %.0f ms, calls: %d'
+    health.ok(text:format(status.pid, status.python, status.pynvim, status.start_ms or 0, status.calls))
+  else
+    health.info(WORKER_STATES[status.state])
+  end
   if status.last_error then
     local what = status.crashes > 0 and ('the worker has crashed %d times in a row'):format(status.crashes)
       or 'the worker did not start'
@@ -225,6 +220,130 @@ function M.mounts()
       local text = ('%s: not exposed: %s'):format(status.name, sanitize.line(fault))
       health.warn(text, 'Report it to the author of the server')
     end
+  end
+end
+
+-- Agents --------------------------------------------------------------------------------------------------------------
+
+---@param agent mcp-tools.agents.Status
+local function report_agent(agent)
+  local name = agent.label and ('%s (%s)'):format(agent.label, agent.name) or agent.name
+  if agent.fault then
+    health.error(('%s: %s'):format(name, agent.reason), 'Fix this, then run :McpTools restart')
+  elseif agent.state == 'on' and #agent.files == 0 then
+    health.info(('%s: its endpoint is open, but it has no discovery file'):format(name))
+  elseif agent.state == 'on' then
+    health.ok(('%s can find this editor: %s'):format(name, table.concat(agent.files, ', ')))
+    if #agent.sessions == 0 and agent.connect then
+      health.info(('%s is not connected: %s'):format(name, agent.connect))
+    end
+    if agent.proposes then
+      health.info(('%s proposes edits %s'):format(name, agent.proposes))
+    end
+  else
+    health.info(('%s: %s, %s'):format(name, agent.state, agent.reason or 'unknown reason'))
+  end
+  for _, session in ipairs(agent.sessions) do
+    local tools = vim.tbl_keys(session.asked)
+    table.sort(tools)
+    local asked = #tools > 0 and ('; it has called ' .. table.concat(tools, ', ')) or ''
+    health.info(sanitize.line(('connected: %s %s%s'):format(session.client, session.version, asked)))
+  end
+end
+
+--- Checks which terminal agents can find this editor, which are connected, and why others cannot.
+function M.terminal_agents()
+  if not config.get('agents') then
+    return health.info('none; the option `agents` names the agents that can find this editor')
+  end
+  for _, agent in ipairs(require('mcp-tools.agents').status()) do -- start-up cost: not loaded without the option
+    report_agent(agent)
+  end
+end
+
+--- Returns whether a plugin with this Lua module is installed; it may be loaded later.
+---@param module string
+---@return boolean
+local function is_installed(module)
+  return package.loaded[module] ~= nil
+    or #vim.api.nvim_get_runtime_file(('lua/%s.lua'):format(module), false) > 0
+    or #vim.api.nvim_get_runtime_file(('lua/%s/init.lua'):format(module), false) > 0
+end
+
+--- Makes the check of an assistant that gets its tools from a file of `callers/`.
+---@param host string
+---@param label string
+---@return fun()
+local function assistant(host, label)
+  return function()
+    local callers = package.loaded['mcp-tools.callers.assistant'] -- not loaded: no assistant has asked for tools
+    local count = callers and callers.counts[host]
+    if count then
+      return health.ok(('%s has %d of these tools'):format(label, count))
+    end
+    health.info(('%s is installed, but has not asked for these tools: `:h mcp-tools-%s`'):format(label, host))
+  end
+end
+
+local function claudecode()
+  local module = package.loaded['claudecode']
+  local port = type(module) == 'table' and type(module.state) == 'table' and module.state.server and module.state.port
+  if port then
+    local text = 'claudecode.nvim is running (port %s): Claude Code connects to it; the agent `claude` is off meanwhile'
+    return health.ok(text:format(port))
+  end
+  health.info('claudecode.nvim is installed but not running: Claude Code finds this editor if the agent `claude` is on')
+end
+
+---@type { [1]: string, [2]: string|fun() }[] module, and its check or what to know of it
+local PLUGINS = {
+  { 'codecompanion', assistant('codecompanion', 'CodeCompanion') },
+  { 'avante', assistant('avante', 'Avante') },
+  { 'mcphub', assistant('mcphub', 'MCP Hub') },
+  { 'claudecode', claudecode },
+  { 'opencode', 'opencode.nvim: its server gets these tools with `integrations = { opencode = true }`' },
+  {
+    'sidekick',
+    'sidekick.nvim: its agents find this editor as from any terminal (option `agents`); its opencode server gets'
+      .. ' these tools with `integrations = { opencode = true }`',
+  },
+}
+
+---@param server mcp-tools.integration.Status
+local function report_server(server)
+  local name = sanitize.line(('%s at %s (%s)'):format(server.label, server.url, server.via))
+  if server.state == 'connected' then
+    health.ok(name .. ' has these tools')
+  elseif server.state == 'others' then
+    health.info(name .. ' already has a server of this name, from its own configuration or another editor')
+  elseif server.fault then
+    health.warn(
+      sanitize.line(('%s: %s'):format(name, server.fault)),
+      'It is retried for ten minutes, and after :McpTools restart; see :McpTools log'
+    )
+  else
+    health.info(name .. ' gets these tools when the bridge is ready')
+  end
+end
+
+--- Checks assistants, plugins for agents, and servers of agents.
+function M.assistants()
+  local plugins = vim.tbl_filter(function(plugin)
+    return is_installed(plugin[1])
+  end, PLUGINS)
+  for _, plugin in ipairs(plugins) do
+    local check = plugin[2]
+    if type(check) == 'string' then
+      health.info(check)
+    else
+      check()
+    end
+  end
+  local integrations = package.loaded['mcp-tools.agents.integrations']
+  local servers = integrations and integrations.status() or {}
+  vim.tbl_map(report_server, servers)
+  if #plugins + #servers == 0 then
+    health.info('no known assistant or plugin for agents is installed')
   end
 end
 

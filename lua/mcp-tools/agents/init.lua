@@ -71,12 +71,13 @@ end
 ---@return mcp-tools.agents.Endpoint? endpoint
 ---@return string? fault
 local function new_endpoint(agent, token)
-  local spec, socket, fault = agent.endpoint, nil, nil
+  local spec, socket = agent.endpoint, nil
   if spec.transport == 'unix' then
-    socket, fault = socket_of(agent.name)
-    if not socket then
+    local path, fault = socket_of(agent.name)
+    if not path then
       return nil, fault
     end
+    socket = path
   end
   return vim.tbl_extend('force', spec, {
     name = agent.name,

@@ -1,10 +1,5 @@
 --- Checks the options of `setup()`: returns faults by path, and unknown keys.
 
----@class mcp-tools.OptionTree
----@field by_path table<string, mcp-tools.Option>
----@field keys_of table<string, string[]> keys of each option's path
----@field keys_at table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
-
 ---@param word string
 ---@param candidates string[]
 ---@return string?
@@ -121,16 +116,19 @@ local function check_option(option, value, faults)
 end
 
 --- Suggests what was probably meant by an unknown key.
----@param tree mcp-tools.OptionTree
+---@param node mcp-tools.OptionNode
 ---@param parent string
 ---@param key string|number
 ---@return string?
-local function suggestion(tree, parent, key)
-  local keys = tree.keys_of[join(parent, key)]
-  if keys then -- a dotted path as a key
+local function suggestion(node, parent, key)
+  local keys, option = vim.split(tostring(key), '.', { plain = true }), node
+  for _, part in ipairs(keys) do
+    option = option and option.children[part]
+  end
+  if option and option.option then -- a dotted path as a key
     return table.concat(keys, ' = { ') .. ' = …' .. (' }'):rep(#keys - 1)
   end
-  local near = nearest(tostring(key), tree.keys_at[parent])
+  local near = nearest(tostring(key), vim.tbl_keys(node.children))
   return near and join(parent, near)
 end
 
@@ -152,26 +150,23 @@ function check_fields(fields, place, item, faults)
   end
 end
 
---- Checks a table of options against the tree of known keys.
----@param tree mcp-tools.OptionTree
+--- Checks a table of options.
+---@param node mcp-tools.OptionNode
 ---@param given table
 ---@param parent string
 ---@param faults string[]
 ---@param unknown string[]
-local function check(tree, given, parent, faults, unknown)
+local function check(node, given, parent, faults, unknown)
   for key, value in pairs(given) do
-    -- A dotted path as a key is not supported.
-    local path = not tostring(key):find('.', 1, true) and join(parent, key) or nil
-    if tree.by_path[path] then
-      check_option(tree.by_path[path], value, faults)
-    elseif tree.keys_at[path] then
-      if type(value) == 'table' then
-        check(tree, value, path, faults, unknown)
-      else
-        table.insert(faults, ('%s: expected a table, got %s'):format(path, type(value)))
-      end
+    local child, path = node.children[key], join(parent, key)
+    if child and child.option then
+      check_option(child.option, value, faults)
+    elseif child and type(value) == 'table' then
+      check(child, value, path, faults, unknown)
+    elseif child then
+      table.insert(faults, ('%s: expected a table, got %s'):format(path, type(value)))
     else
-      local hint = suggestion(tree, parent, key)
+      local hint = suggestion(node, parent, key)
       table.insert(unknown, join(parent, key) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
     end
   end
@@ -179,7 +174,7 @@ end
 
 --- Checks options.
 ---@param given table
----@param tree mcp-tools.OptionTree
+---@param tree mcp-tools.OptionNode
 ---@return string[] faults `path: fault`
 ---@return string[] unknown keys, with suggestions
 return function(given, tree)

@@ -10,50 +10,29 @@ local M = {}
 ---@type mcp-tools.Option[]
 M.schema = options
 
----@type table<string, mcp-tools.Option>
-local by_path = {}
----@type table<string, string[]> keys of each option's path
-local keys_of = {}
----@type table<string, string[]> names of the keys allowed at each table of the tree ('' = top)
-local keys_at = { [''] = {} }
+---@class mcp-tools.OptionNode
+---@field option? mcp-tools.Option nil: a table of options
+---@field children table<string, mcp-tools.OptionNode>
+
+---@type mcp-tools.OptionNode
+local tree = { children = {} }
 
 for _, option in ipairs(options) do
-  local path, keys, parent = option.path, {}, ''
-  by_path[path], keys_of[path] = option, keys
-  for key in path:gmatch('[^.]+') do
-    keys[#keys + 1] = key
-    local place = parent == '' and key or parent .. '.' .. key
-    if not keys_at[place] then
-      table.insert(keys_at[parent], key)
-      keys_at[place] = {}
-    end
-    parent = place
+  local node = tree
+  for key in option.path:gmatch('[^.]+') do
+    node.children[key] = node.children[key] or { children = {} }
+    node = node.children[key]
   end
-  keys_at[path] = nil -- a value, not a table of options
+  node.option = option
 end
 
---- Returns the path of a key; nil for a dotted path as a key, which is not supported.
----@param parent string
----@param key string|number
----@return string?
-local function child_path(parent, key)
-  return not tostring(key):find('.', 1, true) and (parent == '' and tostring(key) or parent .. '.' .. tostring(key))
-    or nil
-end
-
----@return table
-local function defaults()
-  local values = {}
-  for _, option in ipairs(options) do
-    local node, keys = values, keys_of[option.path]
-    for i = 1, #keys - 1 do
-      node[keys[i]] = node[keys[i]] or {}
-      node = node[keys[i]]
-    end
-    local default = option.default
-    node[keys[#keys]] = type(default) == 'table' and vim.deepcopy(default) or default
+---@param node mcp-tools.OptionNode
+---@return any
+local function defaults(node)
+  if node.option then
+    return vim.deepcopy(node.option.default)
   end
-  return values
+  return vim.tbl_map(defaults, node.children)
 end
 
 --- Replaces lists and single values. Merges maps by key, so a later `setup{tools = {dap = true}}` adds a group. In a
@@ -91,21 +70,18 @@ local function merged_value(option, old, new)
   return out
 end
 
+---@param node mcp-tools.OptionNode
 ---@param old table
 ---@param given table
----@param parent string
 ---@return table
-local function merge(old, given, parent)
-  local out = {}
-  for key, value in pairs(old) do
-    out[key] = value
-  end
+local function merge(node, old, given)
+  local out = vim.tbl_extend('force', {}, old)
   for key, value in pairs(given) do
-    local path = child_path(parent, key)
-    if by_path[path] then
-      out[key] = merged_value(by_path[path], out[key], value)
-    elseif keys_at[path] then
-      out[key] = merge(out[key], value, path)
+    local child = node.children[key]
+    if child and child.option then
+      out[key] = merged_value(child.option, old[key], value)
+    elseif child then
+      out[key] = merge(child, old[key], value)
     end
   end
   return out
@@ -121,7 +97,7 @@ local function use(new)
   log.level = log.levels[new.bridge.log_level] or log.levels.info
 end
 
-use(defaults())
+use(defaults(tree))
 
 --- Warns once of integrations of guill/mcp-tools.nvim that do not exist here. They have no effect.
 ---@param integrations? table<string, boolean|table>
@@ -151,12 +127,11 @@ function M.change(opts)
   if type(opts) ~= 'table' then
     error(('mcp-tools: setup() requires a table, got %s'):format(type(opts)), 0)
   end
-  local faults, unknown =
-    require('mcp-tools.config.check')(opts, { by_path = by_path, keys_of = keys_of, keys_at = keys_at })
+  local faults, unknown = require('mcp-tools.config.check')(opts, tree)
   if #faults > 0 then
     error('mcp-tools: setup() failed; none of its options were applied:\n  ' .. table.concat(faults, '\n  '), 0)
   end
-  use(merge(values, opts, ''))
+  use(merge(tree, values, opts))
   if #unknown > 0 then
     require('mcp-tools.notify').warn('setup(): unknown options were ignored: ' .. table.concat(unknown, ', '))
   end
@@ -206,7 +181,7 @@ end
 
 --- Restores the defaults, as if `setup()` had never been called. For tests.
 function M.reset()
-  use(defaults())
+  use(defaults(tree))
   was_setup, refusal = false, nil
 end
 

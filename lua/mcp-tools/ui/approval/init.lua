@@ -201,7 +201,7 @@ function M.answer_current(choice, reason)
   local question = M.current()
   local why_not = 'there is no open question' ---@type string?
   if question then
-    _, why_not = question:answer_shown(choice, reason)
+    why_not = select(2, question:answer_shown(choice, reason))
   end
   if why_not then -- otherwise it was answered, or the question shows why not
     notify.warn(why_not)

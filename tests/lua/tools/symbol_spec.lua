@@ -248,11 +248,11 @@ describe('a change of a symbol', function()
     vim.cmd.edit('lua/m.lua')
     local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
     local ask = by_syntax.ask
-    by_syntax.ask = function(source, filetype, cb, now) -- by now the symbol would have another range
+    by_syntax.ask = function(source, filetype, cb) -- by now the symbol would have another range
       ask(source, filetype, function(tree, ...)
         tree[2].range[3] = 11
         cb(tree, ...)
-      end, now)
+      end)
     end
     local _, err = call('symbol_replace', args)
     by_syntax.ask = ask

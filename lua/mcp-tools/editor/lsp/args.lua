@@ -12,21 +12,6 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
-local FILE = {
-  path = { type = 'string', description = 'File' },
-  bufnr = { type = 'integer', description = 'Buffer number; default: current file', minimum = 0 },
-}
-
-local PLACE = {
-  line = { type = 'integer', description = '1-based line; default: that of symbol, or the cursor', minimum = 1 },
-  column = { type = 'integer', description = 'Column in characters, from 1', minimum = 1 },
-  symbol = {
-    type = 'string',
-    description = 'Name on that line, instead of column; without line: a name path of the file, as `Class/method`',
-    minLength = 1,
-  },
-}
-
 --- A symbol of the project, or the name at a place.
 local SYMBOL = {
   symbol = {
@@ -44,20 +29,6 @@ local PAGE = {
   limit = { type = 'integer', description = 'Maximum number of results', default = 500, minimum = 1, maximum = 10000 },
   offset = { type = 'integer', description = 'Number of results to skip', default = 0, minimum = 0 },
 }
-
---- Returns the schema of `path` and `bufnr`, with more arguments.
----@param more? table
----@return table
-function M.file(more)
-  return vim.tbl_extend('error', FILE, more or {})
-end
-
---- Returns the schema of a position in a file, with more arguments.
----@param more? table
----@return table
-function M.place(more)
-  return vim.tbl_extend('error', FILE, PLACE, more or {})
-end
 
 --- Returns the schema of a symbol, with more arguments.
 ---@param more? table

@@ -209,8 +209,7 @@ end
 ---@param query vim.treesitter.Query
 ---@param root TSNode
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
----@param now? boolean
-local function search(source, lang, query, root, cb, now)
+local function search(source, lang, query, root, cb)
   local list, seen = {}, {}
   local matches = query:iter_matches(root, source, 0, -1, { all = true })
   treesitter.walk(function()
@@ -246,16 +245,15 @@ local function search(source, lang, query, root, cb, now)
     end
     time_slice.run(function(pause)
       cb(symbol_tree.nest(list, pause), lang)
-    end, now)
-  end, now)
+    end)
+  end)
 end
 
 --- Finds the symbols of a text. `cb` is called on the main loop, perhaps before this returns.
 ---@param source integer|string a loaded buffer, or text
 ---@param filetype string
 ---@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
----@param now? boolean all at once, before this returns
-function M.ask(source, filetype, cb, now)
+function M.ask(source, filetype, cb)
   local lang, why = treesitter.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
@@ -269,9 +267,9 @@ function M.ask(source, filetype, cb, now)
       if is_wide then
         return cb(nil, nil, WIDE)
       end
-      search(source, lang, query, root, cb, now)
-    end, now)
-  end, now)
+      search(source, lang, query, root, cb)
+    end)
+  end)
 end
 
 return M

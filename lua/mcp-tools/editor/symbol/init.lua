@@ -107,24 +107,22 @@ end
 ---@param source integer|string
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean all at once, before this returns, for small texts
-local function ask_syntax(source, filetype, cb, now)
+local function ask_syntax(source, filetype, cb)
   by_syntax.ask(source, filetype, function(tree, lang, why)
     if tree then
       return time_slice.run(function(pause)
         cb({ tree = symbol_tree.prune(tree, pause), by = 'treesitter', name = lang })
-      end, now)
+      end)
     end
     cb({ tree = {}, by = 'nothing', why = why })
-  end, now)
+  end)
 end
 
 --- Finds symbols of a text without a buffer. `cb` is called on the main loop, perhaps before this returns.
 ---@param lines string[]
 ---@param filetype string
 ---@param cb fun(file: mcp-tools.SymbolFile)
----@param now? boolean all at once, before this returns, for small texts
-function M.of_text(lines, filetype, cb, now)
+function M.of_text(lines, filetype, cb)
   local text, lang = table.concat(lines, '\n') .. '\n', treesitter.language(filetype)
   local key = #text <= MAX_KEPT_TEXT and table.concat({ filetype, lang or '', text }, '\0')
   local before = key and text_cache:get(key)
@@ -136,7 +134,7 @@ function M.of_text(lines, filetype, cb, now)
       text_cache:set(key, file)
     end
     cb(file)
-  end, now)
+  end)
 end
 
 --- Returns the source of the symbols of a file.

@@ -4,14 +4,12 @@
 --- line: `  post 33: def post(self, account):`.
 
 local access = require('mcp-tools.privacy.access')
-local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
@@ -263,29 +261,6 @@ local function answer(head, body, rest, narrow)
   return result.longest(vim.list_extend(variants, rest), narrow)
 end
 
----@param each mcp-tools.SymbolSource
----@param ctx mcp-tools.Ctx
----@param by string? named in the first line
----@return string?
----@return mcp-tools.Error? err
-local function answer_of_one(ctx, each, by)
-  local one = overview_of(each, time_slice.of(ctx))
-  if one.why then
-    return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
-  end
-  local head = ('%s, %d lines%s'):format(
-    each.shown,
-    vim.api.nvim_buf_line_count(each.bufnr),
-    by and (' (by %s)'):format(by) or ''
-  )
-  local text = answer(head, function(way)
-    return #one.rows[way] > 0 and table.concat(one.rows[way], '\n') or 'no symbols'
-  end, {
-    { text = ('%s\n%d symbols'):format(head, one.count), without = 'names' },
-  }, 'find single ones with symbol_find')
-  return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
-end
-
 --- Returns the overview of one buffer or file.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? }
@@ -296,27 +271,18 @@ function M.of_one(ctx, args)
   if not each then
     return nil, err
   end
-  return answer_of_one(ctx, each, symbol.by(each.file))
-end
-
---- Returns the overview of one buffer or file from its syntax tree.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param args { path: string?, bufnr: integer? }
----@return string?
----@return mcp-tools.Error? err
-function M.by_syntax(ctx, args)
-  local each, err = target.await(ctx, args, { load = true, current = true })
-  if not each then
-    return nil, err
+  local one = overview_of(each, time_slice.of(ctx))
+  if one.why then
+    return nil, errors.new('busy', ('%s: %s; try again'):format(each.shown, one.why))
   end
-  local tree, _, why = ctx:await(function(done)
-    by_syntax.ask(each.bufnr, vim.bo[each.bufnr].filetype, done)
-  end)
-  if not tree or not vim.api.nvim_buf_is_loaded(each.bufnr) then
-    return nil, errors.new('not_found', ('%s: %s'):format(each.shown, why or 'closed'))
-  end
-  local file = { tree = symbol_tree.prune(tree, time_slice.of(ctx)), by = 'treesitter' }
-  return answer_of_one(ctx, vim.tbl_extend('force', each, { file = file }))
+  local by = one.by and (' (by %s)'):format(one.by) or ''
+  local head = ('%s, %d lines%s'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr), by)
+  local text = answer(head, function(way)
+    return #one.rows[way] > 0 and table.concat(one.rows[way], '\n') or 'no symbols'
+  end, {
+    { text = ('%s\n%d symbols'):format(head, one.count), without = 'names' },
+  }, 'find single ones with symbol_find')
+  return each.file.why and ('%s\n(%s)'):format(text, each.file.why) or text
 end
 
 ---@param list mcp-tools.Overview[]

@@ -111,8 +111,7 @@ end
 ---@param source integer|string a loaded buffer, or text
 ---@param lang string a result of `language`
 ---@param cb fun(root: TSNode?, why: string?)
----@param now? boolean all at once, before this returns
-function M.parse(source, lang, cb, now)
+function M.parse(source, lang, cb)
   if lang == 'markdown' then
     local is_text = type(source) == 'string'
     local lines = is_text and vim.split(source --[[@as string]], '\n', { plain = true })
@@ -122,9 +121,9 @@ function M.parse(source, lang, cb, now)
       return cb(nil, why)
     end
   end
-  if not NEW and not now then
+  if not NEW then
     return in_slices(lang, source, cb)
-  elseif STRING_AT_ONCE and not now and type(source) == 'string' and #source > MAX_AT_ONCE then
+  elseif STRING_AT_ONCE and type(source) == 'string' and #source > MAX_AT_ONCE then
     return in_buffer(lang, source, cb)
   end
   local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
@@ -146,9 +145,6 @@ function M.parse(source, lang, cb, now)
     end
     local tree = not err and trees and (trees[1] or select(2, next(trees)))
     cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
-  end
-  if now then
-    return on_parsed(nil, parser:parse())
   end
   go_on()
 end

@@ -266,7 +266,10 @@ describe('an edit of a symbol', function()
     else
       symbol.of_text(lines, filetype, function(found)
         file = found
-      end, true)
+      end)
+      t.wait(function()
+        return file
+      end)
       root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
     end
     local node = assert(symbol_tree.one(file.tree, symbol_tree.parse(name, 'symbol'), 'symbol', ''))

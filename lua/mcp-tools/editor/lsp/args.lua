@@ -6,8 +6,6 @@ local focus = require('mcp-tools.editor.user.focus')
 local lsp = require('mcp-tools.editor.lsp')
 local position = require('mcp-tools.editor.position')
 local strings = require('mcp-tools.util.strings')
-local symbol_tree = require('mcp-tools.editor.symbol_tree')
-local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -151,87 +149,31 @@ end
 ---@field column integer
 ---@field text string
 
-local SYMBOLS = 'textDocument/documentSymbol'
 --- Methods with an answer for a name and none for a comment.
 local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
 --- Maximum number of places that the server is asked about.
 local MAX_ASKED = 20
 
---- Returns the symbols of a file.
+--- Returns the first place of a name at which a server finds one. The first match in the text may be a comment, for
+--- which a server would answer that there are no references.
 ---@param ctx mcp-tools.Ctx
----@param bufnr integer
----@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.SymbolNode[]? tree nil: no server lists them
----@return mcp-tools.Error? err
-local function symbols_of(ctx, bufnr, opts)
-  local result, err, info = lsp.request(ctx, bufnr, SYMBOLS, lsp.document(bufnr), opts)
-  if err then
-    return nil, err.code ~= 'not_found' and err or nil
-  end
-  return info and symbol_tree.of_server(result, info.client.offset_encoding, time_slice.of(ctx)) or {}
-end
-
---- Returns the first place of a word at which a server finds a name.
----@param ctx mcp-tools.Ctx
----@param bufnr integer
----@param word string
----@param opts? mcp-tools.lsp.Opts
+---@param bufnr integer loaded
+---@param symbol string
 ---@return mcp-tools.lsp.Place? place
 ---@return mcp-tools.Error? err
----@return boolean? unknown no server can answer
-local function used(ctx, bufnr, word, opts)
-  local places = places_of(bufnr, word, MAX_ASKED)
+local function used(ctx, bufnr, symbol)
   for _, method in ipairs(ABOUT_NAMES) do
     if #clients.of(bufnr, method) > 0 then
-      for _, place in ipairs(places) do
-        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column), opts)
+      for _, place in ipairs(places_of(bufnr, last_name(symbol), MAX_ASKED)) do
+        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column))
         if result or err then
           return result and place or nil, err
         end
       end
-      return nil
+      return nil, errors.new('not_found', ('symbol: %q is not in the file'):format(utf8.cut(symbol, 200)))
     end
   end
-  return nil, nil, true
-end
-
---- Returns the place of a symbol without a line: where the server finds its definition or a use. The first match in the
---- text may be a comment, for which a server would answer that there are no references.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param bufnr integer loaded
----@param shown string the file, for messages
----@param symbol string a name or a name path
----@param opts? mcp-tools.lsp.Opts
----@return mcp-tools.lsp.Place? place
----@return mcp-tools.Error? err
-local function place_of_symbol(ctx, bufnr, shown, symbol, opts)
-  local path, bad = symbol_tree.parse(symbol, 'symbol')
-  if not path then
-    return nil, bad
-  end
-  local tree, failed = symbols_of(ctx, bufnr, opts)
-  if failed then
-    return nil, failed
-  elseif #clients.of(bufnr) == 0 then
-    return M.where(bufnr, { symbol = symbol }) -- the following request reports that there is no server
-  end
-  local found = symbol_tree.all(tree or {}, path)
-  local word = last_name(symbol)
-  if #found == 1 then
-    local row, column = unpack(found[1].at)
-    local line = vim.api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-    local byte = position.byte(line, column, found[1].units)
-    local at = line:find(word, byte + 1, true) -- some servers include the keyword in the range
-    return place_at(line, row + 1, at and at - 1 or byte)
-  elseif #found == 0 and not symbol:find('/', 2, true) then
-    local place, err, unknown = used(ctx, bufnr, word, opts)
-    if place or err then
-      return place, err
-    elseif unknown and not tree then
-      return M.where(bufnr, { symbol = symbol })
-    end
-  end
-  return nil, select(2, symbol_tree.one(tree or {}, path, 'symbol', shown))
+  return M.where(bufnr, { symbol = symbol })
 end
 
 --- Returns the place that arguments mean.
@@ -246,7 +188,7 @@ function M.spot(ctx, args)
   end
   local place
   if args.symbol and not args.line then
-    place, err = place_of_symbol(ctx, target.bufnr, target.shown, args.symbol, { ready_ms = args.wait_ms })
+    place, err = used(ctx, target.bufnr, args.symbol)
   else
     place, err = M.where(target.bufnr, args)
   end

@@ -16,7 +16,7 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local M = {}
 
 --- Default wait for a server that has just started, ms. The answer says when a large project took longer.
-M.READY_MS = 15000
+local READY_MS = 15000
 
 --- Methods that a server answers from one file, so that one that was ready once is asked without waiting again.
 local LOCAL = {
@@ -46,8 +46,6 @@ function M.target(ctx, args)
 end
 
 ---@class mcp-tools.lsp.Opts
----@field ready_ms? integer maximum wait for a server that is not ready
----@field timeout? integer ms for the answer
 ---@field every? boolean ask all servers at the same time; otherwise one after the other, until one has an answer
 ---@field on_sent? fun(client: vim.lsp.Client) called after a server was asked, before its answer is awaited
 
@@ -266,7 +264,7 @@ function M.wait_until_ready(ctx, client, bufnr, method, ms)
   if LOCAL[method] and M.was_ready(client) then
     return nil
   end
-  return M.await_ready(ctx, client, bufnr, ms or M.READY_MS)
+  return M.await_ready(ctx, client, bufnr, ms or READY_MS)
 end
 
 ---@class mcp-tools.lsp.Answer
@@ -285,14 +283,14 @@ end
 ---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? wait returns the answer
 function M.begin(ctx, client, bufnr, method, params, opts)
   opts = opts or {}
-  local over = vim.uv.hrtime() + (opts.ready_ms or M.READY_MS) * 1e6
+  local over = vim.uv.hrtime() + READY_MS * 1e6
   local state, incomplete, is_certain, was_reading, answer = server_state.of(client), nil, nil, nil, nil
   watched_files.notify_servers(ctx)
   local function ask()
     incomplete = M.wait_until_ready(ctx, client, bufnr, method, (over - vim.uv.hrtime()) / 1e6)
     is_certain, was_reading = state.ready, M.reading(client) ~= nil
     local sent = type(params) == 'function' and params(client) or params
-    answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr, opts.timeout)
+    answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr)
   end
   local function is_premature()
     if is_certain and LOCAL[method] or was_reading or clients.is_stopped(client) then
@@ -365,12 +363,11 @@ end
 ---@param bufnr integer loaded
 ---@param method string
 ---@param params mcp-tools.lsp.Params
----@param opts? mcp-tools.lsp.Opts
 ---@return any result nil: no server has an answer
 ---@return mcp-tools.Error? err `busy` if there is no answer and a server is not ready
 ---@return mcp-tools.lsp.Info? info
-function M.request(ctx, bufnr, method, params, opts)
-  local answers, err = M.request_all(ctx, bufnr, method, params, opts)
+function M.request(ctx, bufnr, method, params)
+  local answers, err = M.request_all(ctx, bufnr, method, params)
   local first = answers and answers[1]
   if not first then
     return nil, err

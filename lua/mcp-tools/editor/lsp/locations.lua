@@ -2,11 +2,10 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local file_text = require('mcp-tools.files.text')
+local contents = require('mcp-tools.editor.buffer.contents')
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.position')
-local read = require('mcp-tools.privacy.read')
 local redact = require('mcp-tools.privacy.redact')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -14,10 +13,6 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
---- Larger files are not read for the text of a line, bytes.
-local MAX_FILE = 8 * 1024 * 1024
---- Number of files read at the same time.
-local AT_ONCE = 32
 ---@class mcp-tools.lsp.Item
 ---@field uri string
 ---@field range lsp.Range
@@ -87,28 +82,17 @@ local function lines_of(ctx, wanted, on_text)
     end
     pause()
   end
-  for first = 1, #files, AT_ONCE do
-    local last, texts = math.min(first + AT_ONCE - 1, #files), {}
-    ctx:await(function(done)
-      local left = last - first + 1
-      for i = first, last do
-        read.read(files[i], MAX_FILE, function(bytes)
-          local path, text = files[i], bytes and file_text.decode(bytes) or ''
-          local row_of = matches_text.rows(text)
-          lines[path] = {}
-          for row in vim.spairs(wanted[path]) do
-            lines[path][row] = row_of(row)
-          end
-          texts[path] = on_text and bytes and text or nil
-          left = left - 1
-          if left == 0 then
-            done()
-          end
-        end)
+  for first = 1, #files, contents.AT_ONCE do
+    local chunk = vim.list_slice(files, first, first + contents.AT_ONCE - 1)
+    for path, file in pairs(contents.of(ctx, chunk, of_path)) do
+      local row_of = matches_text.rows(file and file.text or '')
+      lines[path] = {}
+      for row in vim.spairs(wanted[path]) do
+        lines[path][row] = row_of(row)
       end
-    end)
-    for path, text in pairs(texts) do
-      on_text(path, text)
+      if on_text and file then
+        on_text(path, file.text)
+      end
     end
   end
   return lines

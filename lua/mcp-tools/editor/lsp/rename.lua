@@ -12,13 +12,13 @@ local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
 local args_of = require('mcp-tools.editor.lsp.args')
-local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.lsp.request')
 local search = require('mcp-tools.editor.search')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
+local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
 local watched_files = require('mcp-tools.editor.lsp.watched_files')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -86,11 +86,9 @@ end
 ---@param path string
 ---@return integer?
 local function served(rename, path)
-  local bufnr = rename.ctx:await(function(done)
-    open.load(path, done, rename.ctx)
-  end)
-  local list = bufnr and lsp.clients(rename.ctx, bufnr, 'textDocument/definition')
-  return list and vim.list_contains(list, rename.client) and bufnr or nil
+  local found = target.await(rename.ctx, { path = path }, { load = true })
+  local list = found and lsp.clients(rename.ctx, found.bufnr, 'textDocument/definition')
+  return list and vim.list_contains(list, rename.client) and found.bufnr or nil
 end
 
 --- Asks for the definitions of a position that are in files of the plan.

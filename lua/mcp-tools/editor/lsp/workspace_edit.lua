@@ -1,10 +1,8 @@
 --- A `WorkspaceEdit` of a language server as edits of files: previewed, applied atomically, reverted.
 
 local access = require('mcp-tools.privacy.access')
-local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
-local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local position = require('mcp-tools.editor.position')
 local result = require('mcp-tools.editor.result')
@@ -72,20 +70,12 @@ local function loaded(ctx, path)
     local text = '%s would be changed as well, but it is %s; nothing was changed'
     return nil, errors.new('access_denied', text:format(access.shown(path, ctx.root), why))
   end
-  local bufnr, err = ctx:await(function(done)
-    open.load(path, done, ctx)
-  end)
-  if not bufnr then
-    return nil, err
-  end
-  local state = ctx:await(function(done)
-    disk.refresh(bufnr, done)
-  end)
-  if state == 'conflict' then
+  local found, err = target.await(ctx, { path = path }, { load = true })
+  if found and found.state == 'conflict' then
     local text = '%s was changed on disk and has unsaved changes; nothing was changed'
-    return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
+    return nil, errors.new('stale', text:format(found.shown))
   end
-  return bufnr
+  return found and found.bufnr, err
 end
 
 --- Converts text edits of a server.

@@ -449,7 +449,7 @@ function M.spot(ctx, args)
   end
   ---@cast err mcp-tools.Error
   local is_file = args.bufnr or args.path and vim.fn.isdirectory((paths.resolve(args.path))) == 0
-  if is_file and err.code == 'not_found' then
+  if is_file and err.code == 'not_found' and not args.symbol:find('/', 1, true) then
     local spot = args_of.spot(ctx, args)
     if spot and #clients.of(spot.bufnr) > 0 then -- without a server it is any place with that text
       return spot

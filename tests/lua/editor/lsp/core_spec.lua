@@ -56,7 +56,7 @@ describe('a question', function()
       needs_approval = false,
       run = function(ctx)
         local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
-        lsp.request(ctx, target.bufnr, 'textDocument/documentSymbol', lsp.document(target.bufnr), { ready_ms = 0 })
+        lsp.request(ctx, target.bufnr, 'textDocument/documentSymbol', lsp.document(target.bufnr))
       end,
     })
     call = project.start('spec_ask')

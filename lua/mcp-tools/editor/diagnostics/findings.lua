@@ -39,24 +39,22 @@ local STEP = 100
 ---@field bufnr integer
 ---@field severity integer
 ---@field row string `10:29 error code: message [source]`
----@field item table entry of the list that is compatible with guill/mcp-tools.nvim
+---@field source string?
+---@field line integer
 
 ---@class mcp-tools.diagnostics.FindingFilter
 ---@field severity string? only this one
 ---@field min_severity string? this one and more severe ones
 ---@field source string?
 
----@param diagnostic vim.Diagnostic
+---@param each { severity: integer?, source: string? }
 ---@param filter mcp-tools.diagnostics.FindingFilter
 ---@return boolean
-local function wanted(diagnostic, filter)
-  local severity = diagnostic.severity or 1
-  if filter.severity and severity ~= NUMBERS[filter.severity:lower()] then
-    return false
-  elseif filter.min_severity and severity > NUMBERS[filter.min_severity:lower()] then
-    return false
-  end
-  return not filter.source or (diagnostic.source or ''):lower() == filter.source:lower()
+local function wanted(each, filter)
+  local severity = each.severity or 1
+  return (not filter.severity or severity == NUMBERS[filter.severity:lower()])
+    and (not filter.min_severity or severity <= NUMBERS[filter.min_severity:lower()])
+    and (not filter.source or (each.source or ''):lower() == filter.source:lower())
 end
 
 ---@param diagnostic vim.Diagnostic
@@ -75,14 +73,8 @@ local function finding(diagnostic)
     bufnr = bufnr,
     severity = severity --[[@as integer]],
     row = ('%s%s: %s'):format(place, code and ' ' .. code or '', flat),
-    item = {
-      lnum = diagnostic.lnum + 1,
-      col = column,
-      message = message,
-      severity = vim.diagnostic.severity[severity],
-      source = diagnostic.source,
-      code = code,
-    },
+    source = diagnostic.source,
+    line = diagnostic.lnum + 1,
   }
 end
 
@@ -114,37 +106,6 @@ local function findings_of(all, filter, pause)
   return list
 end
 
---- Returns the diagnostics of a buffer at one moment. Neovim copies all that it returns, so each severity is read in a
---- piece of its own; all at once if they change in between.
----@param bufnr integer
----@param least integer number of the minimum severity
----@param pause fun()
----@return vim.Diagnostic[]
-local function copied(bufnr, least, pause)
-  local list, has_changed = {}, false
-  local hook = api.nvim_create_autocmd('DiagnosticChanged', {
-    buffer = bufnr,
-    once = true, -- a call that ends during a pause leaves it behind
-    desc = 'mcp-tools: diagnostics that change while they are read',
-    callback = function()
-      has_changed = true
-    end,
-  })
-  for severity = 1, least do
-    pause()
-    if has_changed or not api.nvim_buf_is_valid(bufnr) then
-      break
-    end
-    vim.list_extend(list, garbage.without(vim.diagnostic.get, bufnr, { severity = severity }))
-  end
-  if has_changed then
-    local is_valid, opts = api.nvim_buf_is_valid(bufnr), { severity = { min = least } }
-    return is_valid and garbage.without(vim.diagnostic.get, bufnr, opts) or {}
-  end
-  pcall(api.nvim_del_autocmd, hook) -- deleted with the buffer
-  return list
-end
-
 --- Returns the findings of a buffer, by line.
 ---@param bufnr integer
 ---@param filter mcp-tools.diagnostics.FindingFilter
@@ -156,7 +117,7 @@ function M.of(bufnr, filter, pause)
     return {}, false
   end
   local tick = api.nvim_buf_get_changedtick(bufnr)
-  local list = findings_of(copied(bufnr, NUMBERS.hint, pause), filter, pause)
+  local list = findings_of(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
   return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 
@@ -166,9 +127,7 @@ end
 ---@return mcp-tools.diagnostics.Finding[]
 function M.filtered(list, filter)
   return vim.tbl_filter(function(each)
-    return (not filter.min_severity or each.severity <= NUMBERS[filter.min_severity:lower()])
-      and (not filter.severity or each.severity == NUMBERS[filter.severity:lower()])
-      and (not filter.source or each.item.source == filter.source)
+    return wanted(each, filter)
   end, list)
 end
 
@@ -206,9 +165,8 @@ end
 ---@param pause fun()
 ---@return mcp-tools.diagnostics.Finding[] new
 ---@return mcp-tools.diagnostics.Finding[] fixed
----@return mcp-tools.diagnostics.Finding[] remaining
 function M.difference(before, now, pause)
-  local counts, new, fixed, remaining = {}, {}, {}, {}
+  local counts, new, fixed = {}, {}, {}
   local function each_of(list, fn)
     for i, each in ipairs(list) do
       fn(each)
@@ -223,7 +181,6 @@ function M.difference(before, now, pause)
   each_of(now, function(each)
     if (counts[each.key] or 0) > 0 then
       counts[each.key] = counts[each.key] - 1
-      table.insert(remaining, each)
     else
       table.insert(new, each)
     end
@@ -234,7 +191,7 @@ function M.difference(before, now, pause)
       table.insert(fixed, each)
     end
   end)
-  return new, fixed, remaining
+  return new, fixed
 end
 
 ---@param list mcp-tools.diagnostics.Finding[]
@@ -269,7 +226,7 @@ local function each_file(ctx, bufnr, least, pause, fn)
       if err then
         table.insert(withheld, { path = path or '', count = count, why = why })
       else
-        fn(path, copied(number, least, pause))
+        fn(path, garbage.without(vim.diagnostic.get, number, { severity = { min = least } }))
       end
       pause()
     end

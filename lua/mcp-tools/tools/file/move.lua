@@ -321,7 +321,7 @@ local function broken_imports(ctx, changes, moved)
     else
       local path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root)
       for _, each in ipairs((findings.of(bufnr, { min_severity = 'warning' }, pause))) do
-        local row = each.item.lnum - 1
+        local row = each.line - 1
         local line = api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
         local is_import = bufnr == moved and IMPORT:match_str(line) ~= nil
         if is_import or rows_of[bufnr][row] then

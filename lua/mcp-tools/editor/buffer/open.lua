@@ -164,7 +164,7 @@ end
 --- open its entries any more.
 ---@param bufnr integer
 ---@return boolean
-function M.is_in_list(bufnr)
+local function is_in_list(bufnr)
   local gets = { vim.fn.getqflist }
   for _, window in ipairs(api.nvim_list_wins()) do
     table.insert(gets, function(what)
@@ -229,7 +229,7 @@ function M.drop(bufnr, ctx)
     end
   end
   -- A listed buffer that was never loaded (an argument of `nvim`) or one in a quickfix list must not be deleted.
-  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or M.is_in_list(bufnr) })
+  pcall(api.nvim_buf_delete, bufnr, { unload = vim.bo[bufnr].buflisted or is_in_list(bufnr) })
 end
 
 ---@param lease mcp-tools.BufferLease

@@ -1,11 +1,9 @@
 --- Quickfix and location lists: reads redacted entries, and writes lists.
 ---
---- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest. Neovim
---- creates a buffer for each file of a list and keeps it; buffers of our lists are deleted with the list.
+--- A stack holds ten lists, and a new one removes the oldest. So we keep only a few and replace our oldest.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -181,9 +179,6 @@ M.MAX_ENTRIES = 10000
 
 ---@alias mcp-tools.QuickfixKind 'mcp-tools'|'mcp-tools: tests'
 
---- Buffers that were created for a list, by stack and list id.
----@type table<string, { list: mcp-tools.QuickfixList, id: integer, buffers: integer[] }>
-local made = {}
 local count = 0
 
 ---@param list mcp-tools.QuickfixList
@@ -234,79 +229,16 @@ function M.is_full(list, kind)
   return #ids == 0 and total >= capacity(list)
 end
 
----@param bufnr integer
-local function drop(bufnr)
-  local is_unused = api.nvim_buf_is_valid(bufnr)
-    and not api.nvim_buf_is_loaded(bufnr)
-    and not vim.bo[bufnr].buflisted
-    and not open.is_in_list(bufnr)
-  if is_unused then
-    pcall(api.nvim_buf_delete, bufnr, { force = true })
-  end
-end
-
---- Drops the buffers of deleted lists.
-local function sweep()
-  for key, entry in pairs(made) do
-    local has_window = not entry.list.window or api.nvim_win_is_valid(entry.list.window)
-    if not has_window or M.get(entry.list, { id = entry.id }).id ~= entry.id then
-      made[key] = nil
-      vim.iter(entry.buffers):each(drop)
-    end
-  end
-end
-
 --- Writes items to a list, without opening a window or moving the cursor.
 ---@param list mcp-tools.QuickfixList
 ---@param action ' '|'a'|'r' add a new list, append to the current one, replace its items
 ---@param what { title: string?, items: table[], id: integer?, nr: '$'?, context: any }
----@return boolean ok
-local function write(list, action, what)
+---@return boolean ok false: it cannot be changed now
+function M.change(list, action, what)
   if list.window then
     return vim.fn.setloclist(list.window, {}, action, what) == 0
   end
   return vim.fn.setqflist({}, action, what) == 0
-end
-
---- Writes a list and notes which buffers are created.
----@param list mcp-tools.QuickfixList
----@param action ' '|'a'|'r'
----@param what table
----@return integer? id of the list; nil: it cannot be changed now
-function M.change(list, action, what)
-  sweep()
-  local before = {}
-  for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    before[bufnr] = true
-  end
-  if not write(list, action, what) then
-    return nil
-  end
-  local id = what.id or M.get(list, { nr = 0, id = 0 }).id
-  local key = ('%d:%d'):format(list.window or 0, id)
-  local known = made[key] or { list = { window = list.window }, id = id, buffers = {} }
-  local old = action == 'a' and {} or known.buffers
-  known.buffers = action == 'a' and known.buffers or {}
-  for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if not before[bufnr] then
-      table.insert(known.buffers, bufnr)
-    end
-  end
-  if #old > 0 then
-    local used = {}
-    for _, item in ipairs(M.get(list, { id = id, items = 0 }).items) do
-      used[item.bufnr] = true
-    end
-    for _, bufnr in ipairs(old) do
-      if used[bufnr] then
-        table.insert(known.buffers, bufnr)
-      else
-        drop(bufnr)
-      end
-    end
-  end
-  made[key] = known
-  return id
 end
 
 --- Creates a list and makes it the current one.
@@ -320,7 +252,7 @@ function M.new(list, what, kind, max)
   count = count + 1
   what = vim.tbl_extend('error', what, { context = { kind = kind, number = count } })
   if #ids < (max or MAX_OWN) and total < capacity(list) or #ids == 0 then
-    return M.change(list, ' ', vim.tbl_extend('error', what, { nr = '$' })) ~= nil
+    return M.change(list, ' ', vim.tbl_extend('error', what, { nr = '$' }))
   end
   local id = ids[1]
   if not M.change(list, 'r', vim.tbl_extend('error', what, { id = id })) then

@@ -271,6 +271,7 @@ class Limits:
     orphan_grace: int = 60_000
     answer: int = 60_000
     parked: int = 600_000
+    task_after: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from tests.support.nvim import Nvim
 from tests.support.proxy import proxied
 
 FIXTURES = "\n".join(
-    f"dofile([[{Path(__file__).with_name(name)}]])" for name in ("fixture.lua", "fixture_inputs.lua")
+    f"dofile([[{Path(__file__).with_name(name)}]])"
+    for name in ("fixture.lua", "fixture_inputs.lua", "fixture_tasks.lua")
 )
 OLDER = ["--spec-version", "2025-06-18"]
 # (suite, which scenarios, how to list these)
@@ -38,7 +39,8 @@ RUNS = {
 async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
     """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
     program, args, listing = RUNS[run]
-    server = await bridge.start(spawn_nvim, setup="{ tool_prefix = '' }", init=FIXTURES)
+    setup = bridge.with_limits("{ tool_prefix = '' }", task_after=300)
+    server = await bridge.start(spawn_nvim, setup=setup, init=FIXTURES)
     # The suite has no way to send a token. `test_reconnection` loses its connection after the priming event
     # and one message: a tool cannot close it, and it is the way back that matters.
     async with proxied(server.port, server.token, cut=b'"test_reconnection"') as proxy:

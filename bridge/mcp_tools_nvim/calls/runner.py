@@ -20,7 +20,7 @@ from ..neovim.nvim import NvimEditor
 from ..values import CallRequest, Outcome, Parked, Reply, Settings, ToolError
 from .backpressure import Backpressure
 from .blocked_editor import Admission
-from .call import PLUGIN_FAILED, Ask, Call, Observer, failed, gone
+from .call import PLUGIN_FAILED, Ask, Call, NullObserver, Observer, failed, gone
 from .parking import Parking
 from .waiting import Follower
 
@@ -118,6 +118,28 @@ class Calls:
     def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
         """Sets the reason for the coming cancellation of `task`; the default is `disconnected`."""
         self._reasons[task] = reason
+
+    def pass_reason(self, task: asyncio.Task[Any]) -> None:
+        """Cancels `task` for the same reason as the current one."""
+        current = asyncio.current_task(self.loop)
+        self._reasons[task] = (
+            "disconnected" if current is None else self._reasons.pop(current, "disconnected")
+        )
+        task.cancel()
+
+    def detach(self, task: asyncio.Task[Any], call_id: str | None) -> Call | None:
+        """Returns the call with an id, or the one that `task` runs; its client gets no more progress."""
+        known = self._calls.values() if call_id is None else filter(None, [self._calls.get(call_id)])
+        call = next((call for call in known if call_id is not None or call.task is task), None)
+        if call is not None:
+            call.observer = NullObserver()
+        return call
+
+    def cancel_parked(self, call: Call, reason: str) -> None:
+        """Ends a parked call."""
+        self._editor.cancel(call.id, reason)
+        call.end(Outcome("cancelled", error=ToolError(Code.CANCELLED, f"cancelled ({reason})")))
+        self._remove(call)
 
     def awaits_approval(self, task: asyncio.Task[Any]) -> bool:
         """Whether the call that `task` waits for needs the user's approval."""

@@ -18,8 +18,9 @@ from ..calls.arguments import refuse_arguments
 from ..calls.runner import Calls
 from ..values import Outcome
 from .dispatch import Caller
-from .inputs import InputRequiredError, run_call
+from .inputs import UNFINISHED, run_call
 from .results import tool_result
+from .tasks import Tasks
 
 METHOD = "tools/call"
 
@@ -53,10 +54,12 @@ class FastPath:
     Args:
         calls: runs tools.
         server_info: server information that results of the stateless era contain.
+        tasks: tasks of long calls.
     """
 
-    def __init__(self, calls: Calls, server_info: Mapping[str, Any]) -> None:
+    def __init__(self, calls: Calls, server_info: Mapping[str, Any], tasks: Tasks) -> None:
         self._calls = calls
+        self._tasks = tasks
         self._server_info = server_info
         self._frames: dict[str, _Frame] = {}
 
@@ -68,9 +71,9 @@ class FastPath:
             dispatch.early = failure
             return await otherwise()
         try:
-            outcome = await run_call(self._calls, caller, params["name"], arguments)
-        except InputRequiredError as required:
-            dispatch.early = required
+            outcome = await run_call(self._calls, caller, params["name"], arguments, tasks=self._tasks)
+        except UNFINISHED as unfinished:
+            dispatch.early = unfinished
             return await otherwise()
         dispatch.encoded = self._encode(outcome, caller.connection.protocol_version)
         if dispatch.encoded is None:

@@ -29,6 +29,7 @@ from ..calls.runner import Calls
 from ..errors import Code
 from ..values import CallKind, CallRequest, Outcome, Parked, Progress
 from .dispatch import Caller, Dispatch, RequestContext, is_stateless, sdk_connection, sender_of
+from .tasks import Tasks, declares_tasks
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
 """Methods without a timeout: a user or a model answers them."""
@@ -42,6 +43,18 @@ class InputRequiredError(Exception):
     def __init__(self, parked: Parked) -> None:
         super().__init__("the client must send the request again with its answers")
         self.parked = parked
+
+
+class TaskStartedError(Exception):
+    """Raised through any handler when a call has become a task; `RequestStates` returns the result."""
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__("the call has become a task")
+        self.result = result
+
+
+UNFINISHED = (InputRequiredError, TaskStartedError)
+"""What is raised for calls that have not ended."""
 
 
 class RequestStates:
@@ -77,6 +90,8 @@ class RequestStates:
             raise _expired_error()
         try:
             return await call_next(ctx)
+        except TaskStartedError as started:
+            return started.result
         except InputRequiredError as required:
             parked = required.parked
             state = {"boot": self._boot, "task": parked.task_id, "seq": parked.inputs.seq}
@@ -87,23 +102,29 @@ class RequestStates:
             }
 
 
-async def run_or_resume(calls: Calls, caller: Caller, request: CallRequest, observer: Observer) -> Outcome:
+async def run_or_resume(
+    calls: Calls, caller: Caller, request: CallRequest, observer: Observer, tasks: Tasks | None = None
+) -> Outcome:
     """Runs or continues a call of the stateless era.
 
     Raises:
         InputRequiredError: the call asks its client something.
+        TaskStartedError: the call takes long, and its client gets tasks.
         MCPError: the state does not name a call, or the client lacks a capability.
     """
     answers = _answers(caller.params.get("inputResponses"))
     state = _state(caller.params)
-    result: Outcome | Parked | None
+    result: Outcome | Parked | dict[str, Any] | None
     if state is None:
-        result = await calls.run_attempt(request, observer)
-        if isinstance(result, Parked) and result.inputs.requests.keys() <= answers.keys():
-            # The client has sent the answers in advance.
-            result = await calls.resume(result.task_id, result.inputs.seq, answers, observer)
+        running = _run(calls, request, answers, observer)
     else:
-        result = await calls.resume(state["task"], state["seq"], answers, observer)
+        running = calls.resume(state["task"], state["seq"], answers, observer)
+    if tasks is not None and declares_tasks(caller):
+        result = await tasks.run(caller, running, None if state is None else state["task"])
+    else:
+        result = await running
+    if isinstance(result, dict):
+        raise TaskStartedError(result)
     if result is None:
         raise _expired_error()
     if isinstance(result, Parked):
@@ -112,6 +133,16 @@ async def run_or_resume(calls: Calls, caller: Caller, request: CallRequest, obse
     if error is not None and error.code == Code.CAPABILITY_MISSING and error.required:
         required = {"requiredCapabilities": error.required}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, error.message, required)
+    return result
+
+
+async def _run(
+    calls: Calls, request: CallRequest, answers: dict[str, Any], observer: Observer
+) -> Outcome | Parked | None:
+    result: Outcome | Parked | None = await calls.run_attempt(request, observer)
+    if isinstance(result, Parked) and result.inputs.requests.keys() <= answers.keys():
+        # The client has sent the answers in advance.
+        result = await calls.resume(result.task_id, result.inputs.seq, answers, observer)
     return result
 
 
@@ -202,7 +233,12 @@ class ClientObserver:
 
 
 def run_call(
-    calls: Calls, caller: Caller, name: str, arguments: dict[str, Any], kind: CallKind = "tool"
+    calls: Calls,
+    caller: Caller,
+    name: str,
+    arguments: dict[str, Any],
+    kind: CallKind = "tool",
+    tasks: Tasks | None = None,
 ) -> Awaitable[Outcome]:
     """Runs a handler in Neovim. Not a coroutine itself, to save time on every call."""
     request = CallRequest(name, arguments, sender_of(caller), kind)
@@ -210,5 +246,5 @@ def run_call(
     if kind == "completion":
         return calls.run(request, observer)  # asks nothing
     if caller.is_stateless:
-        return run_or_resume(calls, caller, request, observer)
+        return run_or_resume(calls, caller, request, observer, tasks)
     return calls.run(request, observer, partial(ask, caller.dispatch, calls.answer_within))

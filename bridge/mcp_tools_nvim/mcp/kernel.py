@@ -6,7 +6,7 @@ The kernel gets valid JSON-RPC messages, and returns results as dicts or a `Reje
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from mcp.shared.inbound import (
     InboundLadderRejection,
     InboundModernRoute,
     classify_inbound_request,
+    decode_header_value,
     unsupported_protocol_version_rejection,
     validate_mcp_param_headers,
 )
@@ -42,7 +43,7 @@ from pydantic import ValidationError
 
 from .. import jsonrpc
 from ..values import Scope
-from . import fast_path
+from . import fast_path, tasks
 from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone, declared_client
 from .fast_path import FastPath, is_plain_call
 from .server import Assembly
@@ -204,6 +205,9 @@ class Kernel:
         if request.method == fast_path.METHOD:
             mismatch = await self._parameter_mismatch(request.params or {}, headers, scope)
             return verdict if mismatch is None else mismatch
+        if request.method in tasks.METHODS and _names_another_task(request.params or {}, headers):
+            text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+            return Rejection(400, HEADER_MISMATCH, text)
         return verdict
 
     def unserved_version(self, version: str) -> Rejection | None:
@@ -306,6 +310,11 @@ def _field(location: tuple[int | str, ...]) -> str:
     parts = location[1:] if location[:1] == ("params",) else location
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     return path.removeprefix(".")[:MAX_FIELD] or "(root)"
+
+
+def _names_another_task(params: Mapping[str, Any], headers: MultiMapping[str]) -> bool:
+    id_ = params.get("taskId")
+    return id_ is not None and decode_header_value(headers.get(MCP_NAME_HEADER)) != id_
 
 
 @lru_cache(maxsize=16)

@@ -16,15 +16,17 @@ from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..values import Limits, Scope, View
 from .dispatch import RequestContext, caller_of, dispatch_of, session_store
-from .inputs import InputRequiredError, run_call
+from .inputs import UNFINISHED, run_call
 from .pages import NOT_CACHEABLE, DefinitionList, Definitions, Pages
 from .results import content_or_raise, resource_error, tool_result
+from .tasks import Tasks
 
 
 class Tools:
     """`tools/list` and `tools/call`; `prefix` is prepended to tool names in lists."""
 
-    def __init__(self, editor: NvimEditor, calls: Calls, prefix: str) -> None:
+    def __init__(self, editor: NvimEditor, calls: Calls, prefix: str, tasks: Tasks) -> None:
+        self._tasks = tasks
         self.pages = Pages(editor, "tools", "tools", per_client=True)
         self._prefix = prefix
         self._calls = calls
@@ -35,12 +37,14 @@ class Tools:
         """Handles `tools/call`."""
         arguments = params.arguments or {}
         outcome = dispatch_of(context).early
-        if isinstance(outcome, InputRequiredError):
+        if isinstance(outcome, UNFINISHED):
             raise outcome
         if outcome is None:
             outcome = refuse_arguments(arguments)
         if outcome is None:
-            outcome = await run_call(self._calls, caller_of(context), params.name, arguments)
+            outcome = await run_call(
+                self._calls, caller_of(context), params.name, arguments, tasks=self._tasks
+            )
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
             raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, outcome.error.details())
         return tool_result(outcome)

@@ -32,6 +32,8 @@ from .inputs import RequestStates, set_log_level
 from .methods import Prompts, Resources, Tools
 from .pages import DefinitionList, Lists
 from .subscriptions import Subscriptions
+from .tasks import EXTENSION as TASKS_EXTENSION
+from .tasks import Tasks
 
 CHANGE_DELAY_SECONDS = 0.05
 """Registrations come in bursts, which get one notification."""
@@ -130,7 +132,8 @@ class BridgeServer(Server[Any]):
     ) -> InitializationOptions:
         """Returns the options of `initialize`."""
         changes = notification_options or NotificationOptions(True, True, True)
-        return super().create_initialization_options(changes, experimental_capabilities, extensions)
+        # Extensions are for the stateless era.
+        return super().create_initialization_options(changes, experimental_capabilities, extensions or {})
 
 
 class Instructions:
@@ -197,7 +200,8 @@ class Assembly:
         self._server_info = server_info
         self._agent_servers: dict[ServerInfo, BridgeServer] = {}
         self._states = RequestStates(token, boot, max(1.0, settings.limits.parked / 1000))
-        self.tools = Tools(editor, calls, settings.tool_prefix)
+        self._tasks = Tasks(calls, settings.limits.task_after / 1000)
+        self.tools = Tools(editor, calls, settings.tool_prefix, self._tasks)
         self.announcer = Announcer(broadcast, self.tools.scoped)
         self.listen = ListenHandler(self.announcer.bus)
         self.resources = Resources(editor, calls, settings.limits)
@@ -207,7 +211,7 @@ class Assembly:
         editor.on("changed", self.announcer.changed)
         self._instructions = Instructions(editor, self.tools, settings.scoped_clients)
         self.server = self._build(settings.instructions)
-        self.fast = FastPath(calls, self.server.server_info_stamp)
+        self.fast = FastPath(calls, self.server.server_info_stamp, self._tasks)
 
     def stop(self) -> None:
         """Ends the subscription streams."""
@@ -245,6 +249,8 @@ class Assembly:
             "prompts/list": self.prompts.pages,
         }
         Lists(lists).install(server)
+        self._tasks.install(server)
+        server.extensions[TASKS_EXTENSION] = {}
         add, subscriptions = server.add_request_handler, self.subscriptions
         add("tools/call", types.CallToolRequestParams, self.tools.call)
         add("resources/read", types.ReadResourceRequestParams, self.resources.read)

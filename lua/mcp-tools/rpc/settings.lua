@@ -12,8 +12,9 @@ local M = {}
 
 --- Time limits of the bridge in ms that are not options; tests shorten them. `orphan_grace`: how long a call continues
 --- after its client has disconnected and is silent. `answer`: how long a client may take to list its roots, or to list
---- or read its files. `parked`: how long a call waits for answers of a client without a session.
-M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000 }
+--- or read its files. `parked`: how long a call waits for answers of a client without a session. `task_after`: after
+--- which time a call becomes a task for clients that support it.
+M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000, task_after = 10000 }
 
 current.on_announce(function()
   return selection.is_empty('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil

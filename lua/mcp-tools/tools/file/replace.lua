@@ -352,10 +352,7 @@ local function done_text(value)
   if #named > MAX_NAMED then
     table.insert(list, ('and %d more unsaved or unchanged files'):format(#named - MAX_NAMED))
   end
-  for _, each in ipairs(value.rejected or {}) do
-    local reason = each.reason and ': ' .. each.reason or ''
-    table.insert(list, ('rejected by the user: %s:%d%s'):format(each.path, each.line, reason))
-  end
+  result.add_review(list, value)
   return table.concat(list, '\n')
 end
 

@@ -1,0 +1,293 @@
+"""The tasks extension (SEP-2663): a tool call that takes long becomes a task; its client polls for the end.
+
+Only stateless clients that declare the extension get tasks. A task belongs to the client that made the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Any
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
+from mcp_types.methods import serialize_server_result
+from pydantic import Field
+
+from .. import jsonrpc
+from ..calls.call import Call, NullObserver
+from ..calls.runner import Calls
+from ..errors import Code
+from ..values import Outcome, Parked
+from .dispatch import Caller, RequestContext, caller_of, declared_client
+from .results import tool_result
+
+EXTENSION = "io.modelcontextprotocol/tasks"
+
+METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
+
+POLL_MS = 1000
+"""Polling interval that clients are asked for."""
+KEPT_SECONDS = 300.0
+"""How long a result is kept after the end of its task."""
+MAX_KEPT = 128
+"""Maximum number of ended tasks that are kept."""
+MAX_CHARACTERS = 32 * 1024 * 1024
+"""Maximum size of their results."""
+
+_CALL = "tools/call"
+_WAITING = {
+    "waiting_approval": "waiting for the user in Neovim",
+    "waiting_input": "waiting for an answer in Neovim",
+}
+_MISSING: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+
+Result = Outcome | Parked | None
+"""How a call ends, or what it asks its client; None = the call is gone."""
+
+
+class TaskParams(types.RequestParams):
+    """Parameters of all methods; only `tasks/update` has responses."""
+
+    task_id: str = Field(alias="taskId")
+    input_responses: dict[str, Any] = Field(default_factory=dict, alias="inputResponses")
+
+
+class Task:
+    """A call whose client polls for its result.
+
+    Attributes:
+        id: 128 random bits.
+        owner: the client that made the call.
+        work: runs the call until its end or its next question.
+        version: protocol version of the call's result.
+        call: the call.
+        ended_at: monotonic time.
+    """
+
+    def __init__(self, owner: tuple[Any, ...], work: asyncio.Task[Result], version: str, call: Call) -> None:
+        self.id = secrets.token_hex(16)
+        self.owner = owner
+        self.version = version
+        self.call = call
+        self.created = self.updated = time.time()
+        self.answers: dict[str, Any] = {}
+        self.ended_at: float | None = None
+        self.work = work
+        self.follow(work)
+
+    def follow(self, work: asyncio.Task[Result]) -> None:
+        """Continues the call."""
+        self.work, self.answers = work, {}
+        work.add_done_callback(self._changed)
+
+    def _changed(self, work: asyncio.Task[Result]) -> None:
+        self.updated = time.time()
+        if work.cancelled() or work.exception() is not None or not isinstance(work.result(), Parked):
+            self.ended_at = time.monotonic()
+
+    @property
+    def size(self) -> int:
+        """Number of characters of its result."""
+        work = self.work
+        ended = work.done() and not work.cancelled() and work.exception() is None
+        result = work.result() if ended else None
+        return len(result.text) if isinstance(result, Outcome) else 0
+
+
+def declares_tasks(caller: Caller) -> bool:
+    """Whether a client gets tasks."""
+    return caller.is_stateless and EXTENSION in (
+        declared_client(caller.connection)[1].get("extensions") or {}
+    )
+
+
+class Tasks:
+    """All tasks.
+
+    Args:
+        calls: runs tools.
+        after: seconds after which a call becomes a task.
+    """
+
+    def __init__(self, calls: Calls, after: float) -> None:
+        self._calls = calls
+        self._after = after
+        self._tasks: dict[str, Task] = {}
+
+    def install(self, server: Server[Any]) -> None:
+        """Adds the methods to a server."""
+        for method, handler in (
+            ("tasks/get", self._get),
+            ("tasks/update", self._update),
+            ("tasks/cancel", self._cancel),
+        ):
+            server.add_request_handler(method, TaskParams, handler)
+
+    async def run(
+        self, caller: Caller, running: Coroutine[Any, Any, Result], call_id: str | None = None
+    ) -> Result | dict[str, Any]:
+        """Runs a call.
+
+        Args:
+            caller: the client.
+            running: runs the call.
+            call_id: of a call that was continued.
+
+        Returns:
+            How the call ended; if that takes longer, the result of `tools/call` that names the task.
+        """
+        work = self._calls.loop.create_task(running)
+        try:
+            await asyncio.wait({work}, timeout=self._after)
+        except asyncio.CancelledError:
+            self._calls.pass_reason(work)
+            await asyncio.wait({work})
+            raise
+        call = None if work.done() else self._calls.detach(work, call_id)
+        if call is None:
+            return await work
+        task = Task(_owner(caller), work, caller.connection.protocol_version, call)
+        self._prune()
+        self._tasks[task.id] = task
+        return {"resultType": "task", **self._describe(task)}
+
+    async def _get(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
+        task = self._find(context, params)
+        return {"resultType": "complete", **self._describe(task), **self._detail(task)}
+
+    async def _update(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
+        task = self._find(context, params)
+        parked = self._question(task)
+        if parked is not None:
+            given = {_key(parked, key): key for key in parked.inputs.requests}
+            for key, value in params.input_responses.items():
+                if key in given:
+                    task.answers[given[key]] = {"result": value}
+            if parked.inputs.requests.keys() <= task.answers.keys():
+                resumed = self._calls.resume(parked.task_id, parked.inputs.seq, task.answers, NullObserver())
+                task.follow(self._calls.loop.create_task(resumed))
+        return {"resultType": "complete"}
+
+    async def _cancel(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
+        task = self._find(context, params)
+        parked = self._question(task)
+        if parked is not None:
+            self._calls.cancel_parked(task.call, "client")
+        elif not task.work.done():
+            self._calls.cancel_reason(task.work, "client")
+            task.work.cancel()
+        return {"resultType": "complete"}
+
+    def _find(self, context: RequestContext, params: TaskParams) -> Task:
+        caller = caller_of(context)
+        if not caller.is_stateless:
+            raise MCPError(jsonrpc.METHOD_NOT_FOUND, "Method not found", context.method)
+        if not declares_tasks(caller):
+            raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", _MISSING)
+        self._prune()
+        task = self._tasks.get(params.task_id)
+        if task is None or task.owner != _owner(caller):
+            raise MCPError(
+                jsonrpc.INVALID_PARAMS, "taskId: there is no such task; its result may have expired"
+            )
+        return task
+
+    def _question(self, task: Task) -> Parked | None:
+        """Returns the open question of a task."""
+        work = task.work
+        if not work.done() or work.cancelled() or work.exception() is not None:
+            return None
+        result = work.result()
+        return result if isinstance(result, Parked) and task.call.is_parked else None
+
+    def _describe(self, task: Task) -> dict[str, Any]:
+        status, message = self._status(task)
+        ended = task.ended_at is not None
+        ttl = int((task.updated - task.created + KEPT_SECONDS) * 1000) if ended else None
+        described = {
+            "taskId": task.id,
+            "status": status,
+            "createdAt": _timestamp(task.created),
+            "lastUpdatedAt": _timestamp(task.updated),
+            "ttlMs": ttl,
+            "pollIntervalMs": POLL_MS,
+        }
+        return described if message is None else {**described, "statusMessage": message}
+
+    def _status(self, task: Task) -> tuple[str, str | None]:
+        work = task.work
+        if not work.done():
+            return "working", _WAITING.get(task.call.state, task.call.progress.message)
+        if work.cancelled():
+            return "cancelled", None
+        if self._question(task) is not None:
+            return "input_required", None
+        result = None if work.exception() is not None else self._outcome(task)
+        if result is None or _missing_capability(result):
+            return "failed", None
+        if result.state == "cancelled":
+            return "cancelled", None if result.error is None else result.error.message
+        return "completed", None
+
+    def _outcome(self, task: Task) -> Outcome | None:
+        result = task.work.result()
+        return task.call.outcome if isinstance(result, Parked) else result
+
+    def _detail(self, task: Task) -> dict[str, Any]:
+        status = self._status(task)[0]
+        if status == "input_required":
+            parked = task.work.result()
+            assert isinstance(parked, Parked)  # noqa: S101 - the status says so
+            requests = parked.inputs.requests
+            open_ = {key: value for key, value in requests.items() if key not in task.answers}
+            return {"inputRequests": {_key(parked, key): value for key, value in open_.items()}}
+        if status == "completed":
+            outcome = self._outcome(task)
+            assert outcome is not None  # noqa: S101 - the status says so
+            return {"result": serialize_server_result(_CALL, task.version, tool_result(outcome))}
+        if status == "failed":
+            return {"error": self._error(task)}
+        return {}
+
+    def _error(self, task: Task) -> dict[str, Any]:
+        outcome = None if task.work.exception() is not None else self._outcome(task)
+        error = None if outcome is None else outcome.error
+        if error is not None:
+            required = {"requiredCapabilities": error.required}
+            return {"code": MISSING_REQUIRED_CLIENT_CAPABILITY, "message": error.message, "data": required}
+        return {"code": jsonrpc.INTERNAL_ERROR, "message": "the call was lost"}
+
+    def _prune(self) -> None:
+        """Drops tasks whose results have expired, and the oldest if there are too many."""
+        now = time.monotonic()
+        ended = [task for task in self._tasks.values() if task.ended_at is not None]
+        kept = size = 0
+        for task in sorted(ended, key=lambda each: each.ended_at or 0.0, reverse=True):
+            kept, size = kept + 1, size + task.size
+            expired = now - (task.ended_at or 0.0) > KEPT_SECONDS
+            if expired or kept > MAX_KEPT or (size > MAX_CHARACTERS and kept > 1):
+                del self._tasks[task.id]
+
+
+def _missing_capability(outcome: Outcome) -> bool:
+    error = outcome.error
+    return error is not None and error.code == Code.CAPABILITY_MISSING and bool(error.required)
+
+
+def _owner(caller: Caller) -> tuple[Any, ...]:
+    return (declared_client(caller.connection)[0], caller.dispatch.agent, caller.dispatch.scope)
+
+
+def _key(parked: Parked, key: str) -> str:
+    """Returns the key of a request, which is unique in its task."""
+    return f"{parked.inputs.seq}.{key}"
+
+
+def _timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

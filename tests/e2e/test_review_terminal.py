@@ -223,27 +223,6 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "reason"),
-    [("bwipeout!", "its buffer was closed"), ("file another.txt", "its buffer was renamed")],
-)
-async def test_the_buffer_is_gone_meanwhile(
-    screen: Terminal, bridge: Bridge, path: Path, command: str, reason: str
-) -> None:
-    """Closed or renamed under review: nothing of it is made, the agent hears why, and the keys are gone."""
-    await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
-    async with connect(bridge, "sessions") as client:
-        call = await review(screen, client, path, EDITS)
-        await screen.command(command)
-        error = error_of(await ended(call))
-        assert error["code"] == "stale"
-        assert reason in error["message"]
-        await screen.hides("of 3 hunks left")
-    assert path.read_text() == TEXT
-    assert await screen.nvim.request("nvim_buf_get_keymap", 0, "n") == []
-
-
-@pytest.mark.slow
 async def test_the_file_is_deleted_meanwhile(screen: Terminal, bridge: Bridge, path: Path) -> None:
     """The text that the person has is what counts; nothing is written by itself."""
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")

@@ -59,70 +59,6 @@ async def our_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, M
                 yield client, bridge.editor
 
 
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
-async def test_the_sdk_client(mode: str) -> None:
-    """Listing, calling, progress and errors look the same in both eras."""
-    seen: list[tuple[float, float | None, str | None]] = []
-
-    async def on_progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, total, message))
-
-    async with our_client(mode) as (client, _):
-        if mode != "2026-07-28":  # a client that is told the version asks for nothing else
-            assert client.server_info.name == "mcp-tools.nvim"
-            assert client.instructions == "Use it."
-        tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == ["nvim_fail", "nvim_work"]
-        assert tools[1].title == "Work"
-        result = await client.call_tool("nvim_work", {"n": 5}, progress_callback=on_progress)
-        assert result.structured_content == {"n": 5}
-        assert json.loads(result.content[0].text) == {"n": 5}
-        assert (1, 2, "half") in seen
-        failed = await client.call_tool("nvim_fail", {})
-        assert failed.is_error
-        assert failed.content[0].text == "Error: not here"
-        assert failed.structured_content == {"code": "not_found", "message": "not here"}
-        with pytest.raises(MCPError) as caught:
-            await client.call_tool("nvim_none", {})
-        assert caught.value.error.code == -32602
-
-
-@pytest.mark.parametrize("mode", ["legacy", "2026-07-28", "auto"])
-async def test_resources_and_prompts_of_the_sdk_client(mode: str) -> None:
-    """Templates, reads, prompts and completion look the same in both eras."""
-    async with our_client(mode) as (client, _):
-        templates = (await client.list_resource_templates()).resource_templates
-        assert [template.uri_template for template in templates] == ["test://{id}"]
-        assert (await client.list_resources()).resources == []
-        contents = (await client.read_resource("test://x")).contents
-        assert (contents[0].uri, contents[0].text) == ("test://x", "the text of x")
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource("none://x")
-        assert caught.value.error.code == (-32002 if mode == "legacy" else -32602)
-        assert caught.value.error.data == {"uri": "none://x"}
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["hello"]
-        assert (await client.get_prompt("hello")).messages[0].content.text == "Say hello"
-        ref = t.PromptReference(name="hello")
-        assert (await client.complete(ref, {"name": "to", "value": ""})).completion.values == ["Ada", "Bob"]
-
-
-async def test_updates_to_the_sdk_client() -> None:
-    """The client's own handler hears that a resource changed."""
-    seen: list[Any] = []
-
-    async def on_message(message: Any) -> None:
-        seen.append(message)
-
-    async with our_client("legacy", message_handler=on_message) as (client, editor):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            await client.subscribe_resource("test://x")
-            editor.update("test://x")
-            await eventually(lambda: any(isinstance(m, t.ResourceUpdatedNotification) for m in seen))
-            await client.unsubscribe_resource("test://x")
-        await eventually(lambda: not editor.offers.subscribed["test://x"])
-
-
 async def test_logging_to_the_sdk_client() -> None:
     """Log messages of a tool arrive, as far as the session's level lets them."""
     seen: list[t.LoggingMessageNotificationParams] = []
@@ -139,20 +75,6 @@ async def test_logging_to_the_sdk_client() -> None:
             await client.set_logging_level("critical")
         await client.call_tool("nvim_work", {"n": 1})
         assert len(seen) == 1
-
-
-async def test_list_changed_to_the_sdk_client() -> None:
-    """The client's own listener hears that tools changed."""
-    seen: list[Any] = []
-
-    async def on_message(message: Any) -> None:
-        seen.append(message)
-
-    async with our_client("legacy", message_handler=on_message) as (client, editor):
-        await client.list_tools()
-        editor.add_tool("more", fail)
-        await eventually(lambda: any("ToolListChanged" in type(m).__name__ for m in seen))
-        assert len((await client.list_tools()).tools) == 3
 
 
 def test_results() -> None:

@@ -163,9 +163,7 @@ describe('the order of decision', function()
     local hard = { needs_approval = true, annotations = { destructive = true } }
     config.setup({ approval = { default = 'allow' } })
     t.eq({ 'ask', 'ask' }, { (judge(hard)), (judge({}, { path = outside .. '/out.txt' })) })
-    rule(function()
-      return 'allow'
-    end)
+    rule(t.returns('allow'))
     t.eq({ 'allow', 'allow' }, { (judge(hard)), (judge(hard, { path = outside .. '/out.txt' })) })
     t.eq('deny', (judge(hard, { path = root .. '/.env' })))
     assert(gateway.ledger:set(root, { name = 'x', description = 'x' }, 'denied'))
@@ -176,9 +174,7 @@ describe('the order of decision', function()
   it('denies when a rule throws or says nonsense', function()
     rule(throws)
     t.eq('deny', judge({ annotations = { read_only = true } }))
-    rule(function()
-      return 'perhaps'
-    end)
+    rule(t.returns('perhaps'))
     t.eq('deny', judge({ annotations = { read_only = true } }))
   end)
 end)
@@ -390,26 +386,12 @@ describe('an argument names a file', function()
     config.setup({ approval = { tools = { x = 'allow' } } })
   end)
 
-  for _, name in ipairs({
-    'source',
-    'src',
-    'from',
-    'repo_path',
-    'notebookPath',
-    'input-file',
-    'output_dir',
-    'outputdir',
-    'log_file',
-    'config_paths',
-    'file2',
-    'path_list',
-    'fileList',
-    'path_or_url',
-    'target',
-    'location',
-    'base_uri',
-    'a_very_long_name_that_nobody_would_give_to_an_argument_of_any_tool_path',
-  }) do
+  local NAMES = [[
+    source src from repo_path notebookPath input-file output_dir outputdir log_file config_paths file2 path_list
+    fileList path_or_url target location base_uri
+    a_very_long_name_that_nobody_would_give_to_an_argument_of_any_tool_path
+  ]]
+  for name in NAMES:gmatch('%S+') do
     it('when it is called ' .. name, function()
       t.eq('deny', (judge(trusted, { [name] = root .. '/.env' })))
       t.eq('deny', (judge(trusted, { [name] = '.env' })))

@@ -171,9 +171,7 @@ describe('lines of a file', function()
     local made = core.get().executor:execute('file_read', { path = path, start_line = 800000, limit = 2 }, {
       host = 'test',
     })
-    t.wait(function()
-      return made:ended()
-    end, 20000)
+    t.ended(made, 20000)
     check_turns()
     t.eq('some line of a text\nsome line of a text', made.outcome.value.text)
     t.eq({ 1600000, 800002 }, { made.outcome.value.lines, made.outcome.value.next_line })

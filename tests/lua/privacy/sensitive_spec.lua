@@ -84,153 +84,59 @@ describe('sensitive files', function()
     end
   end
 
+  local function words(text)
+    return vim.split(vim.trim(text), '%s+')
+  end
+
   it('are those that people keep secrets in', function()
-    expect(true, {
-      '/p/.env',
-      '/p/.ENV',
-      '/p/.env.local',
-      '/p/prod.env',
-      '/p/.envrc',
-      '/p/a.pem',
-      '/p/a.ppk',
-      '/p/a.jks',
-      '/p/notes.gpg',
-      '/p/id_ed25519_sk',
-      '/p/credentials.json',
-      '/p/application_default_credentials.json',
-      '/p/secrets.yml',
-      '/p/secrets.yaml',
-      '/p/.vault-token',
-      '/p/terraform.tfstate',
-      '/p/terraform.tfvars',
-      '/p/prod.auto.tfvars.json',
-      '/p/secrets.json',
-      '/p/service-account.json',
-      '/p/service-account-prod.json',
-      '/p/.env-prod',
-      '/p/.dev.vars',
-      '/p/.dockercfg',
-      '/p/.yarnrc.yml',
-      '/p/.vault_pass',
-      '/p/.vault_pass.txt',
-      '/h/.my.cnf',
-      '/h/.authinfo',
-      '/h/.authinfo.gpg',
-      '/h/.cargo/credentials',
-      '/h/.cargo/credentials.toml',
-      '/h/.gem/credentials',
-      '/h/.m2/settings.xml',
-      '/h/.bash_history',
-      '/h/.zsh_history',
-      '/h/.zhistory',
-      '/h/.histfile',
-      '/h/.python_history',
-      '/h/.node_repl_history',
-      '/h/.local/share/fish/fish_history',
-      '/p/kubeconfig',
-      '/h/.aws/config',
-      '/h/.aws/credentials',
-      '/h/.docker/config.json',
-      '/h/.kube/config',
-      '/h/.config/gh/hosts.yml',
-      '/h/.ssh/known_hosts',
-      '/p/.env_prod',
-      '/p/.envrc.local',
-      '/p/work_rsa',
-      '/p/ci_ed25519',
-      '/etc/ssh/ssh_host_ecdsa_key',
-      '/p/deploy_key',
-      '/p/AuthKey_1.p8',
-      '/h/.mylogin.cnf',
-      '/h/.s3cfg',
-      '/h/.msmtprc',
-      '/p/.sentryclirc',
-      '/p/client_secret_12-a.apps.googleusercontent.com.json',
-      '/p/service_account.json',
-      '/p/.streamlit/secrets.toml',
-      '/p/kubeconfig.yaml',
-      '/h/.config/rclone/rclone.conf',
-      '/h/.azure/accessTokens.json',
-      '/h/.config/gcloud/credentials.db',
-      '/p/.vscode/sftp.json',
-      '/p/.mcp.json',
-      '/p/.cursor/mcp.json',
-      '/p/.vscode/mcp.json',
-      '/h/.claude.json',
-      '/p/app-firebase-adminsdk-x1.json',
-      '/p/local.settings.json',
-      '/p/appsettings.Production.json',
-      '/h/.codex/auth.json',
-      '/h/.gemini/oauth_creds.json',
-      '/p/office.ovpn',
-      '/h/.databrickscfg',
-      '/h/.ssh',
-    })
+    local paths = [[
+      /p/.env /p/.ENV /p/.env.local /p/prod.env /p/.envrc /p/a.pem /p/a.ppk /p/a.jks /p/notes.gpg /p/id_ed25519_sk
+      /p/credentials.json /p/application_default_credentials.json /p/secrets.yml /p/secrets.yaml /p/.vault-token
+      /p/terraform.tfstate /p/terraform.tfvars /p/prod.auto.tfvars.json /p/secrets.json /p/service-account.json
+      /p/service-account-prod.json /p/.env-prod /p/.dev.vars /p/.dockercfg /p/.yarnrc.yml /p/.vault_pass
+      /p/.vault_pass.txt /h/.my.cnf /h/.authinfo /h/.authinfo.gpg /h/.cargo/credentials /h/.cargo/credentials.toml
+      /h/.gem/credentials /h/.m2/settings.xml /h/.bash_history /h/.zsh_history /h/.zhistory /h/.histfile
+      /h/.python_history /h/.node_repl_history /h/.local/share/fish/fish_history /p/kubeconfig /h/.aws/config
+      /h/.aws/credentials /h/.docker/config.json /h/.kube/config /h/.config/gh/hosts.yml /h/.ssh/known_hosts
+      /p/.env_prod /p/.envrc.local /p/work_rsa /p/ci_ed25519 /etc/ssh/ssh_host_ecdsa_key /p/deploy_key /p/AuthKey_1.p8
+      /h/.mylogin.cnf /h/.s3cfg /h/.msmtprc /p/.sentryclirc /p/client_secret_12-a.apps.googleusercontent.com.json
+      /p/service_account.json /p/.streamlit/secrets.toml /p/kubeconfig.yaml /h/.config/rclone/rclone.conf
+      /h/.azure/accessTokens.json /h/.config/gcloud/credentials.db /p/.vscode/sftp.json /p/.mcp.json
+      /p/.cursor/mcp.json /p/.vscode/mcp.json /h/.claude.json /p/app-firebase-adminsdk-x1.json /p/local.settings.json
+      /p/appsettings.Production.json /h/.codex/auth.json /h/.gemini/oauth_creds.json /p/office.ovpn /h/.databrickscfg
+      /h/.ssh
+    ]]
+    expect(true, words(paths))
   end)
 
   it('are what version control keeps', function()
-    expect(true, {
-      '/p/.git',
-      '/p/.git/config',
-      '/p/.git/objects/ab/cdef',
-      '/p/sub/.git/HEAD',
-      '/p/.git/modules/x/config',
-      '/p/.hg/store/data/_env.i',
-      '/p/.jj/repo',
-      '/p/.svn/pristine/ab/cd.svn-base',
-      '/p/.bzr/branch',
-    })
+    local paths = [[
+      /p/.git /p/.git/config /p/.git/objects/ab/cdef /p/sub/.git/HEAD /p/.git/modules/x/config
+      /p/.hg/store/data/_env.i /p/.jj/repo /p/.svn/pristine/ab/cd.svn-base /p/.bzr/branch
+    ]]
+    expect(true, words(paths))
     expect(false, { '/p/.gitignore', '/p/.gitattributes', '/p/.github/x.yml', '/p/git/config', '/p/x.git.lua' })
   end)
 
   it('are copies of such files, by whomever', function()
-    expect(true, {
-      '/p/.env~',
-      '/p/..env.swp',
-      '/p/..env.swo',
-      '/p/..env.un~',
-      '/p/id_rsa~',
-      '/p/id_rsa.bak',
-      '/p/id_rsa.old',
-      '/p/id_rsa.1',
-      '/p/id_rsa copy',
-      '/p/id_rsa (copy)',
-      '/p/.id_rsa.swp',
-      '/p/#id_rsa#',
-      '/p/.#id_rsa',
-      '/p/server.key.bak',
-      '/p/server.key.~2~',
-      '/p/server.key.bak~',
-      '/p/terraform.tfstate.backup',
-      '/h/.aws/credentials.bak',
-      '/h/.aws/.credentials.swp',
-      '/h/state/swap/%home%me%p%.env.swp',
-      '/h/state/undo/%home%me%p%.env',
-      '/h/state/backup/%home%me%.aws%credentials~',
-      '/h/state/undo/%home%me%.ssh%config',
-    })
+    local paths = [[
+      /p/.env~ /p/..env.swp /p/..env.swo /p/..env.un~ /p/id_rsa~ /p/id_rsa.bak /p/id_rsa.old /p/id_rsa.1
+      /p/.id_rsa.swp /p/#id_rsa# /p/.#id_rsa /p/server.key.bak /p/server.key.~2~ /p/server.key.bak~
+      /p/terraform.tfstate.backup /h/.aws/credentials.bak /h/.aws/.credentials.swp /h/state/swap/%home%me%p%.env.swp
+      /h/state/undo/%home%me%p%.env /h/state/backup/%home%me%.aws%credentials~ /h/state/undo/%home%me%.ssh%config
+    ]]
+    expect(true, words(paths))
+    expect(true, { '/p/id_rsa copy', '/p/id_rsa (copy)' })
     expect(false, { '/p/a.lua~', '/p/.a.lua.swp', '/p/keys.lua.bak', '/p/100%', '/p/~', '/p/.swp', '/p/1' })
   end)
 
   it('are not those of every day', function()
-    expect(false, {
-      '/p/environment.lua',
-      '/p/env',
-      '/p/key.lua',
-      '/p/tokens.md',
-      '/p/secrets.lua',
-      '/p/hosts.yml',
-      '/p/config.json',
-      '/p/config',
-      '/p/settings.xml',
-      '/p/credentials/index.lua',
-      '/p/order_history',
-      '/p/service.json',
-      '/p/variables.tf',
-      '/p/task',
-      '/',
-      '',
-    })
+    local paths = [[
+      /p/environment.lua /p/env /p/key.lua /p/tokens.md /p/secrets.lua /p/hosts.yml /p/config.json /p/config
+      /p/settings.xml /p/credentials/index.lua /p/order_history /p/service.json /p/variables.tf /p/task /
+    ]]
+    expect(false, words(paths))
+    expect(false, { '' })
   end)
 
   it('are named by patterns of each form', function()

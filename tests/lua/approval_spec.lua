@@ -5,9 +5,7 @@ local t = require('helpers')
 
 describe('open questions', function()
   after_each(function()
-    core.get().executor:cancel_where(function()
-      return true
-    end, 'user')
+    core.get().executor:cancel_where(t.returns(true), 'user')
     core.get().registry:clear('tools')
     config.reset()
   end)

@@ -162,11 +162,7 @@ describe('config', function()
     local function rule() end
     config.setup({ instructions = rule, approval = { rule = rule } })
     t.eq(rule, config.get('approval.rule'))
-    local callable = setmetatable({}, {
-      __call = function()
-        return 'Called.'
-      end,
-    })
+    local callable = setmetatable({}, { __call = t.returns('Called.') })
     config.setup({ instructions = callable, approval = { rule = callable } })
     t.ok(rawequal(callable, config.get('approval.rule')))
     t.matches('\nCalled%.$', require('mcp-tools.rpc.settings').get().instructions)

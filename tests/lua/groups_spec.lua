@@ -217,9 +217,7 @@ describe('reload', function()
       function()
         error('broken on purpose')
       end,
-      function()
-        return 5
-      end,
+      t.returns(5),
       function()
         return { name = 'other', description = 'x', execute = function() end }
       end,

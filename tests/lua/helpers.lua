@@ -74,6 +74,28 @@ function t.answers(...)
   end
 end
 
+---A function that returns a value.
+---@generic T
+---@param value T
+---@return fun(): T
+function t.returns(value)
+  return function()
+    return value
+  end
+end
+
+---Numbered lines.
+---@param count integer
+---@param format string gets the number of the line, as often as it asks for it
+---@return string[]
+function t.lines(count, format)
+  local list = {}
+  for i = 1, count do
+    list[i] = format:format(i, i, i)
+  end
+  return list
+end
+
 ---The values of a field.
 ---@param field any
 ---@param list table[]
@@ -100,6 +122,18 @@ function t.wait(fn, ms, what)
     fail('%s did not happen within %d ms', what or 'what the test waits for', ms or 5000)
   end
   return value
+end
+
+---Let the event loop run until a call has ended.
+---@param call mcp-tools.Call
+---@param ms integer?
+---@param what string?
+---@return mcp-tools.Outcome
+function t.ended(call, ms, what)
+  t.wait(function()
+    return call:ended()
+  end, ms, what)
+  return call.outcome
 end
 
 ---Watch that the work which follows leaves the event loop its turns: none of its parts may take more than a quarter of

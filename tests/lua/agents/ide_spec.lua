@@ -86,9 +86,7 @@ local function pushes()
 end
 
 local function names_of(list)
-  return vim.tbl_map(function(each)
-    return each.name
-  end, list)
+  return t.field('name', list)
 end
 
 local function listed(scope)
@@ -313,9 +311,7 @@ describe('the scope of an agent', function()
     config.setup({ approval = { groups = { agents = 'deny' } } })
     t.eq('access_denied', call('openDiff', { text = 'x' }, SCOPE).result.error.code)
     config.setup({ approval = { groups = { agents = 'ask' } } })
-    core.get().executor:cancel_where(function()
-      return true
-    end, 'test')
+    core.get().executor:cancel_where(t.returns(true), 'test')
     t.eq({ 'cancelled', 'test' }, agent('http').told[#agent('http').told])
   end)
 end)

@@ -58,9 +58,7 @@ describe('Claude Code', function()
   end
 
   local function texts(call)
-    return vim.tbl_map(function(part)
-      return part.text
-    end, agents.result(call).content)
+    return t.field('text', agents.result(call).content)
   end
 
   it('never hears that a window was closed, which it would take for a yes', function()
@@ -607,9 +605,7 @@ describe('a proposal', function()
   it('that was accepted for a buffer with changes is asked about once', function()
     local disk_writes = require('mcp-tools.editor.agents.disk_writes')
     review.set_presenter({
-      is_attended = function()
-        return true
-      end,
+      is_attended = t.returns(true),
       show = function() end,
       update = function() end,
       hide = function() end,

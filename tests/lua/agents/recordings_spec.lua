@@ -32,9 +32,7 @@ local function answers(list)
 end
 
 local function texts(result)
-  return vim.tbl_map(function(part)
-    return part.text
-  end, result.content)
+  return t.field('text', result.content)
 end
 
 local function write(path, text)

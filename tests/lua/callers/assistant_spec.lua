@@ -10,16 +10,12 @@ local function register(name, def)
     name = name,
     description = name,
     needs_approval = false,
-    execute = function(ctx)
-      ctx('done')
-    end,
+    execute = t.answers('done'),
   }, def or {}))
 end
 
 local function names(offered)
-  return vim.tbl_map(function(each)
-    return each.name
-  end, offered)
+  return t.field('name', offered)
 end
 
 --- Calls, and waits for the outcome.
@@ -78,9 +74,7 @@ describe('an assistant of somebody else', function()
     local def = {
       name = 'server__one',
       description = 'x',
-      execute = function(ctx)
-        ctx('done')
-      end,
+      execute = t.answers('done'),
     }
     t.ok(require('mcp-tools.core').registry():add('tools', def, { origin = 'mounted', name = 'server' }))
     t.eq({ 'server__one' }, names(assistant.offered('my_plugin')))

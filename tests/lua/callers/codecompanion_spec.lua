@@ -42,9 +42,7 @@ describe('the tools for CodeCompanion', function()
     says()
     register('reads', {
       annotations = { read_only = true },
-      execute = function(ctx)
-        ctx('read')
-      end,
+      execute = t.answers('read'),
     })
     local tools = host.tools({ readonly = true, group = 'mine' })
     t.eq({ 'nvim_reads' }, tools.groups.mine.tools)
@@ -162,11 +160,7 @@ local function real(url)
   local function adapter()
     return require('codecompanion.adapters').extend('openai', {
       url = url,
-      env = {
-        api_key = function()
-          return 'none'
-        end,
-      },
+      env = { api_key = t.returns('none') },
       schema = { model = { default = 'gpt-4o', choices = { ['gpt-4o'] = {} } } },
     })
   end
@@ -285,11 +279,7 @@ if CHECKOUTS then
 
     it('what is registered, and what is no more, is what there is', function()
       open({})
-      register('late', {
-        execute = function(ctx)
-          ctx('late')
-        end,
-      })
+      register('late', { execute = t.answers('late') })
       mcp.unregister('waits')
       t.wait(function()
         return there.nvim_late and not there.nvim_waits

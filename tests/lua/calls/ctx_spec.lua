@@ -165,9 +165,7 @@ describe('a result that cannot be made', function()
 
   it('fails the call, at once and later, in both styles', function()
     local handlers = {
-      {
-        execute = t.answers(hostile()),
-      },
+      { execute = t.answers(hostile()) },
       {
         execute = function(ctx)
           vim.schedule(function()

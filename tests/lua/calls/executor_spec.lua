@@ -5,9 +5,7 @@ local t = require('helpers')
 --- An executor over its own registry that lets everything run.
 local function bench(settings)
   local executor, registry = executors.new(settings)
-  registry.prefix = function()
-    return 'nvim_'
-  end
+  registry.prefix = t.returns('nvim_')
   --- `tool(name, execute, other fields)`, or `tool(definition)`
   local function tool(def, execute, more)
     if type(def) == 'string' then
@@ -569,9 +567,7 @@ it('progress and log from a libuv callback reach listeners that use the API', fu
       end,
     },
   })
-  t.wait(function()
-    return call:ended()
-  end)
+  t.ended(call)
   t.eq({ true, true }, seen)
   t.eq('done', call.outcome.value)
 end)

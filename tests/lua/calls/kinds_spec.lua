@@ -7,10 +7,7 @@ local registry, executor, limits
 
 local function run(kind, name, args, opts)
   local call = executor:execute(name, args or {}, vim.tbl_extend('force', { kind = kind, host = 'test' }, opts or {}))
-  t.wait(function()
-    return call:ended()
-  end)
-  return call.outcome
+  return t.ended(call)
 end
 
 --- What a call of this kind gives, decoded.
@@ -291,9 +288,7 @@ describe('a completion that does not answer', function()
       name = 'p',
       description = 'x',
       args = { { name = 'a', complete = complete } },
-      run = function()
-        return 'x'
-      end,
+      run = t.returns('x'),
     }))
     local err = failure('completion', 'completion', {
       ref = { type = 'ref/prompt', name = 'p' },

@@ -22,9 +22,7 @@ local function call(tool, args, kind)
   end
   local made = core.get().executor:execute(tool, args, { host = 'test', kind = kind })
   local ms = (os.clock() - begun) * 1e3
-  t.wait(function()
-    return made:ended()
-  end)
+  t.ended(made)
   return made.outcome.error and made.outcome.error.message or '', ms
 end
 
@@ -90,16 +88,11 @@ describe('a path', function()
 end)
 
 it('paths without number are not judged', function()
-  local many = {}
-  for i = 1, 300000 do
-    many[i] = ('/p/%d'):format(i)
-  end
+  local many = t.lines(300000, '/p/%d')
   require('mcp-tools').register({
     name = 'many',
     description = 'takes anything',
-    execute = function(ctx)
-      ctx('')
-    end,
+    execute = t.answers(''),
     annotations = { read_only = true },
   })
   for label, case in pairs({
@@ -173,10 +166,7 @@ describe('paths that are costly to judge', function()
     t.eq({ nil, true }, { unclear('/[a]/new'), unclear(('/[a]/..'):rep(17) .. '/new') })
     t.eq({ true, nil }, { unclear('/[a]/[b]'), unclear('/$none_such') })
     t.eq({ true, nil }, { unclear('/$HOME'), unclear(('/$none_such'):rep(20)) })
-    local many = {}
-    for i = 1, 17 do
-      many[i] = '$none_such_' .. i
-    end
+    local many = t.lines(17, '$none_such_%d')
     t.eq(true, unclear('/' .. table.concat(many)))
   end)
 end)

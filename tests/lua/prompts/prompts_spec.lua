@@ -333,12 +333,8 @@ describe('write_tests and analyze_module', function()
             callback(nil, answers[method])
             return true, 1
           end,
-          notify = function()
-            return true
-          end,
-          is_closing = function()
-            return false
-          end,
+          notify = t.returns(true),
+          is_closing = t.returns(false),
           terminate = function() end,
         }
       end,

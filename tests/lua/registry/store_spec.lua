@@ -90,12 +90,8 @@ describe("guill's functions", function()
 
   it('execute answers at once or with a task to ask for', function()
     local held
-    registry.register(tool('now', {
-      execute = t.answers({ 1 }),
-    }))
-    registry.register(tool('bad', {
-      execute = t.answers(nil, 'no'),
-    }))
+    registry.register(tool('now', { execute = t.answers({ 1 }) }))
+    registry.register(tool('bad', { execute = t.answers(nil, 'no') }))
     registry.register(tool('later', {
       timeout = 700,
       execute = function(cb)

@@ -370,9 +370,7 @@ describe('nvim://quickfix', function()
     local call = core.get().executor:execute('nvim://quickfix', {}, { kind = 'resource', host = 'test' })
     t.eq(false, call:ended())
     vim.cmd('silent! %bwipeout!')
-    t.wait(function()
-      return call:ended()
-    end)
+    t.ended(call)
     t.eq(nil, call.outcome.error)
     local list = vim.json.decode(vim.json.decode(call.outcome.payload.text).contents[1].text)
     t.eq({ 900, { withheld = 'not a plain file' } }, { #list.entries, list.entries[900] })
@@ -565,10 +563,7 @@ describe('file:///{+path}', function()
     vim.cmd.edit(project.root .. '/open.txt')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(2047) })
     t.eq(2048, #project.contents('nvim://buffer/open.txt').text)
-    local lines = {}
-    for i = 1, 200000 do
-      lines[i] = 'line ' .. i
-    end
+    local lines = t.lines(200000, 'line %d')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
     vim.cmd.normal({ 'ggVG\27', bang = true })
     collectgarbage()

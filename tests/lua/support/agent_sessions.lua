@@ -65,9 +65,7 @@ end
 ---@return table? result
 ---@return mcp-tools.Error? err
 function M.result(call)
-  t.wait(function()
-    return call:ended()
-  end, 5000, call.name)
+  t.ended(call, 5000, call.name)
   local payload = call.outcome.payload
   return payload and vim.json.decode(payload.text), call.outcome.error
 end

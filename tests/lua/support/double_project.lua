@@ -53,9 +53,7 @@ end
 ---@param call mcp-tools.Call
 ---@param ms? integer
 function M.result_of(call, ms)
-  t.wait(function()
-    return call:ended()
-  end, ms or 8000)
+  t.ended(call, ms or 8000)
   t.eq(nil, call.outcome.error)
   return vim.json.decode(vim.json.encode(call.outcome.value), { luanil = { object = true, array = true } })
 end

@@ -49,10 +49,7 @@ end
 ---@return mcp-tools.Outcome
 function M.run(kind, name, args)
   local call = core.get().executor:execute(name, args or {}, { kind = kind, host = 'test' })
-  t.wait(function()
-    return call:ended()
-  end, 20000, kind .. ' ' .. name)
-  return call.outcome
+  return t.ended(call, 20000, kind .. ' ' .. name)
 end
 
 --- Offers groups of tools; what would ask is let through.
@@ -60,11 +57,7 @@ end
 function M.offer(groups)
   config.setup({
     tools = groups,
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
+    approval = { rule = t.returns('allow') },
   })
   core.get()
 end
@@ -79,10 +72,7 @@ end
 ---@return string? text, mcp-tools.Error? err
 function M.text(name, args)
   local call = M.start(name, args)
-  t.wait(function()
-    return call:ended()
-  end, 20000, name)
-  local outcome = call.outcome
+  local outcome = t.ended(call, 20000, name)
   return outcome.payload and outcome.payload.text, outcome.error
 end
 

@@ -20,9 +20,7 @@ function M.offer()
     tools = names,
     approval = {
       default = 'allow',
-      rule = function()
-        return 'allow'
-      end,
+      rule = t.returns('allow'),
     },
   })
   core.get()

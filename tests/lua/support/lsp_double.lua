@@ -82,9 +82,7 @@ function M.start(bufnr, root, capabilities, answers)
     end,
   }, {
     bufnr = bufnr,
-    reuse_client = function()
-      return false
-    end,
+    reuse_client = t.returns(false),
   })
   self.client = assert(vim.lsp.get_client_by_id(id))
   t.wait(function()

@@ -159,11 +159,7 @@ function M.open(kind)
   ({ python = write_python, typescript = write_typescript })[kind]()
   config.setup({
     tools = { 'symbol', 'code', 'editor_servers', 'diagnostics', 'file_edit', 'file_read', 'file_write' },
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
+    approval = { rule = t.returns('allow') },
   })
   core.get()
   M.configure(kind)
@@ -211,10 +207,7 @@ end
 ---@return mcp-tools.Error? err
 function M.call(name, args)
   local call = M.start(name, args)
-  t.wait(function()
-    return call:ended()
-  end, 40000, name)
-  local outcome = call.outcome
+  local outcome = t.ended(call, 40000, name)
   if outcome.error then
     return nil, vim.tbl_extend('error', outcome.error, { trace = call.trace })
   end
@@ -236,9 +229,7 @@ function M.run(fn)
     end,
   })
   local call = M.start('spec_run')
-  t.wait(function()
-    return call:ended()
-  end, 40000, 'the end of a function')
+  t.ended(call, 40000, 'the end of a function')
   if call.outcome.error then
     error(call.trace or vim.inspect(call.outcome.error), 2)
   end

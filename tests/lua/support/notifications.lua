@@ -32,12 +32,7 @@ end
 ---Everything that was shown since `collect`.
 ---@return string
 function M.text()
-  return table.concat(
-    vim.tbl_map(function(item)
-      return item.text
-    end, M.list),
-    '\n'
-  )
+  return table.concat(t.field('text', M.list), '\n')
 end
 
 ---Wait until something that contains `text` was shown.

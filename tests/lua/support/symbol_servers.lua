@@ -23,9 +23,7 @@ return function(of)
 
   local function text(name, args)
     local call = project.start(name, args)
-    t.wait(function()
-      return call:ended()
-    end, 45000, name)
+    t.ended(call, 45000, name)
     return not call.outcome.error and call.outcome.payload.text or nil, call.outcome.error
   end
 
@@ -39,11 +37,7 @@ return function(of)
       project.open(of.kind)
       config.setup({
         tools = { 'symbol' },
-        approval = {
-          rule = function()
-            return 'allow'
-          end,
-        },
+        approval = { rule = t.returns('allow') },
       })
       core.get()
     end)

@@ -11,11 +11,7 @@ local M = {}
 function M.offer(tools)
   config.setup({
     tools = tools,
-    approval = {
-      rule = function()
-        return 'allow'
-      end,
-    },
+    approval = { rule = t.returns('allow') },
   })
   core.get()
 end

@@ -55,9 +55,7 @@ end
 function M.call_for(who, name, args)
   local caller = vim.tbl_extend('error', who, { kind = 'tool', host = 'mcp' })
   local call = require('mcp-tools.core').get().executor:execute(name, args, caller)
-  t.wait(function()
-    return call:ended()
-  end, 20000, name)
+  t.ended(call, 20000, name)
   return call.outcome.value, (call.outcome.error or {}).code
 end
 

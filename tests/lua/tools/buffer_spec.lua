@@ -223,9 +223,7 @@ describe('tools that write, compare and close buffers', function()
       local other = { kind = 'tool', host = 'mcp', client = { name = 'other' } }
       local edit = { path = 'a.txt', old_text = 'three', new_text = 'THREE' }
       local later = require('mcp-tools.core').get().executor:execute('file_edit', { edits = { edit } }, other)
-      t.wait(function()
-        return later:ended()
-      end)
+      t.ended(later)
       local preview = require('mcp-tools.tools.file.save').preview
       t.matches('Reading', preview({}, function() end, { host = 'test', client = {} }))
       require('mcp-tools.privacy.read').once_read(function() end)

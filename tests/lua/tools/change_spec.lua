@@ -16,10 +16,7 @@ local bufnr, path
 local function call(client, name, args)
   local fields = { kind = 'tool', host = 'mcp', client = { name = client } }
   local running = core.get().executor:execute(name, args, fields)
-  t.wait(function()
-    return running:ended()
-  end, 20000, name)
-  local outcome = running.outcome
+  local outcome = t.ended(running, 20000, name)
   return outcome.value, outcome.error, outcome.payload and outcome.payload.text
 end
 
@@ -122,10 +119,7 @@ describe('change_list', function()
   end)
 
   it('counts nothing in a long text, and leaves no copy when it is cancelled', function()
-    local lines = {}
-    for i = 1, 9000 do
-      lines[i] = 'line ' .. i
-    end
+    local lines = t.lines(9000, 'line %d')
     type_in(0, -1, lines)
     local before = #api.nvim_list_bufs()
     local running = project.start('change_list', { path = 'a.txt' })
@@ -152,10 +146,7 @@ describe('change_list', function()
     )
     os.remove(path)
     t.matches('a.txt: −0 %+5; there is no such file on disk', unsaved({}))
-    local lines = {}
-    for i = 1, 4000 do
-      lines[i] = ('line %d of a long text'):format(i)
-    end
+    local lines = t.lines(4000, 'line %d of a long text')
     vim.cmd('silent edit! ' .. project.write('long.txt', table.concat(lines, '\n') .. '\n'))
     bufnr = api.nvim_get_current_buf()
     for i = 1, 4000, 20 do

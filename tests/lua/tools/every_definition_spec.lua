@@ -102,9 +102,7 @@ describe('tools = "recommended"', function()
     config.setup({ tools = 'recommended' })
     core.get()
     local text = wire.list('tools', nil, { client = 'any' }).json
-    local names = vim.tbl_map(function(tool)
-      return tool.name
-    end, vim.json.decode(text))
+    local names = t.field('name', vim.json.decode(text))
     t.ok(#names > 0 and #names <= 34, ('%d tools: %s'):format(#names, table.concat(names, ' ')))
     t.ok(#text <= 22 * 1000, ('%d bytes'):format(#text))
   end)

@@ -52,10 +52,7 @@ local world
 --- A person in the middle of something.
 local function sit_down()
   editor.open()
-  local lines = {}
-  for i = 1, 120 do
-    lines[i] = ('line %d of the sample'):format(i)
-  end
+  local lines = t.lines(120, 'line %d of the sample')
   editor.write('scratch.txt', table.concat(lines, '\n') .. '\n')
   editor.write('aside.txt', 'first\nsecond\nthird\n')
   local path = editor.write('sample.py', table.concat(lines, '\n') .. '\n')

@@ -155,9 +155,7 @@ describe('file_edit', function()
     end
     local calls = { edit('local a = 1', 'local a = 10'), edit('local b = 2', 'local b = 20'), edit('a + b', 'a * b') }
     for _, call in ipairs(calls) do
-      t.wait(function()
-        return call:ended()
-      end)
+      t.ended(call)
     end
     for _, call in ipairs(calls) do
       t.eq('done', call.state, vim.inspect(call.outcome))
@@ -356,9 +354,7 @@ describe('file_edit', function()
     end
     local vain = project.start('file_edit', { path = path, edits = { { old_text = 'no', new_text = '' } } })
     t.eq(false, vain:ended()) -- the file is being read
-    t.wait(function()
-      return vain:ended()
-    end)
+    t.ended(vain)
     t.eq({ 'not_found', 'preview', {} }, { vain.outcome.error.code, vain.decision.by, asked })
     local fine = { old_text = 'return a + b', new_text = 'return a' }
     local call = project.start('file_edit', { path = path, edits = { fine } })
@@ -382,10 +378,7 @@ describe('file_edit', function()
   end)
 
   it('lets the editor have its turns while it looks for near text in a long one', function()
-    local lines = {}
-    for i = 1, 50000 do
-      lines[i] = ('local value_%d = compute(%d, "some text")'):format(i, i)
-    end
+    local lines = t.lines(50000, 'local value_%d = compute(%d, "some text")')
     api.nvim_buf_set_lines(0, 0, -1, false, lines)
     local check_turns = t.watch_turns()
     refused('not_found', 'lines 49999%-49999', {

@@ -9,9 +9,7 @@ local t = require('helpers')
 describe('file_move', function()
   local function move(path, new_path)
     local call = project.start('file_move', { path = path, new_path = new_path })
-    t.wait(function()
-      return call:ended()
-    end, 45000, 'file_move')
+    t.ended(call, 45000, 'file_move')
     return call.outcome.payload and call.outcome.payload.text, call.outcome.error
   end
 
@@ -24,11 +22,7 @@ describe('file_move', function()
     project.open('typescript')
     config.setup({
       tools = { 'file' },
-      approval = {
-        rule = function()
-          return 'allow'
-        end,
-      },
+      approval = { rule = t.returns('allow') },
     })
     core.get()
   end)
@@ -102,11 +96,7 @@ describe('a Python module moved to another package', function()
     end
     config.setup({
       tools = { 'file' },
-      approval = {
-        rule = function()
-          return 'allow'
-        end,
-      },
+      approval = { rule = t.returns('allow') },
     })
     core.get()
   end)
@@ -121,9 +111,7 @@ describe('a Python module moved to another package', function()
     project.write('kit/c.py', 'from kit.util import parse\n\nprint(parse.amount("1"))\n')
     project.write('kit/d.py', 'from kit.util import other, parse\n\nprint(parse.amount("1"), other.ONE)\n')
     local call = project.start('file_move', { path = 'kit/util/parse.py', new_path = 'kit/core/parsing.py' })
-    t.wait(function()
-      return call:ended()
-    end, 45000, 'file_move')
+    t.ended(call, 45000, 'file_move')
     t.eq(nil, call.outcome.error)
     t.eq('from kit.core.parsing import amount\n\nprint(amount("1"))', disk('kit/a.py'))
     t.eq('import kit.core.parsing\n\nprint(kit.core.parsing.amount("1"))', disk('kit/b.py'))

@@ -138,10 +138,7 @@ describe('git_diff', function()
   end)
 
   it('is shortened to no context, then counts, then a total', function()
-    local lines = {}
-    for i = 1, 200 do
-      lines[i] = ('line %d'):format(i)
-    end
+    local lines = t.lines(200, 'line %d')
     p.write('long.txt', table.concat(lines, '\n') .. '\n')
     for i = 1, 60 do
       p.write(('many/%d.txt'):format(i), 'x\n')
@@ -295,9 +292,7 @@ describe('git_log', function()
     p.write('a.lua', 'x\n')
     p.commit('Second thing')
     local function subjects(args)
-      return vim.tbl_map(function(commit)
-        return commit.subject
-      end, p.ok('git_log', args).commits)
+      return t.field('subject', p.ok('git_log', args).commits)
     end
     t.eq({ 'first' }, subjects({ path = 'sub' }))
     t.eq({ 'Second thing' }, subjects({ base = 'HEAD~1' }))

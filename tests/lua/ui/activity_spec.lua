@@ -26,9 +26,7 @@ end
 ---@param list mcp-tools.Activity[]
 ---@return string[]
 local function states(list)
-  return vim.tbl_map(function(each)
-    return each.state
-  end, list)
+  return t.field('state', list)
 end
 
 ---@param list mcp-tools.Activity[]
@@ -74,9 +72,7 @@ describe('activity', function()
 
   after_each(function()
     vim.api.nvim_clear_autocmds({ group = group })
-    core.get().executor:cancel_where(function()
-      return true
-    end, 'user')
+    core.get().executor:cancel_where(t.returns(true), 'user')
     t.wait(function()
       return not vim.list_contains({ 'working', 'waiting' }, activity.get().state)
     end, 3000, 'the end of the work')

@@ -34,9 +34,7 @@ local function asked(properties, answers, required)
   local schema = { type = 'object', properties = properties, required = required }
   form.ask({ message = 'Why', requestedSchema = schema }, function(answer)
     result = answer
-  end, function()
-    return true
-  end)
+  end, t.returns(true))
   return t.wait(function()
     return result
   end)
@@ -53,9 +51,7 @@ describe('a form', function()
     vim.ui.select = function() end
     for _ = 1, 3 do
       local schema = { type = 'object', properties = { a = { enum = { 'x' } } } }
-      form.ask({ message = 'Why', requestedSchema = schema }, function() end, function()
-        return true
-      end)
+      form.ask({ message = 'Why', requestedSchema = schema }, function() end, t.returns(true))
     end
     vim.wait(50)
     vim.on_key = on_key

@@ -22,9 +22,7 @@ local path
 before_each(function()
   project.open()
   review.set_presenter({
-    is_attended = function()
-      return true
-    end,
+    is_attended = t.returns(true),
     show = function() end,
     update = function() end,
     hide = function() end,

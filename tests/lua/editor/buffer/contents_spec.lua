@@ -24,11 +24,7 @@ describe('the whole text of a buffer', function()
   end)
 
   local function numbered(count)
-    local lines = {}
-    for i = 1, count do
-      lines[i] = 'line ' .. i
-    end
-    return lines
+    return t.lines(count, 'line %d')
   end
 
   it('is that of all lines, however many pieces they make', function()
@@ -191,10 +187,7 @@ describe('a file on disk', function()
     end)
 
     it('leaves the cursor and the view of the person', function()
-      local text = {}
-      for i = 1, 100 do
-        text[i] = 'line ' .. i
-      end
+      local text = t.lines(100, 'line %d')
       vim.fn.writefile(text, path)
       refresh(bufnr)
       vim.api.nvim_win_set_cursor(0, { 50, 3 })

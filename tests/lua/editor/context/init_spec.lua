@@ -43,12 +43,7 @@ describe('context for agents', function()
 
     it('has the files that the person was in, the last one first, and none that are gone', function()
       local one, two = edit('one', ''), edit('two', '')
-      t.eq(
-        { two, one },
-        vim.tbl_map(function(file)
-          return file.path
-        end, context.get().open_files)
-      )
+      t.eq({ two, one }, t.field('path', context.get().open_files))
       vim.cmd('silent bwipeout ' .. one)
       t.eq(1, #context.get().open_files)
     end)

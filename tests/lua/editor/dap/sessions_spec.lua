@@ -162,9 +162,7 @@ describe('sessions', function()
 end)
 
 local function texts(output, since)
-  return vim.tbl_map(function(line)
-    return line.text
-  end, output:after(since or 0))
+  return t.field('text', output:after(since or 0))
 end
 
 describe('output', function()

@@ -35,10 +35,8 @@ local function shown()
 end
 
 local function outcome_of(one)
-  t.wait(function()
-    return one:ended()
-  end, 2000, 'the end of the call')
-  return one.outcome, one.outcome.value
+  local outcome = t.ended(one, 2000, 'the end of the call')
+  return outcome, outcome.value
 end
 
 local function fails(one, code, pattern)

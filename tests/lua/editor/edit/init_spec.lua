@@ -13,11 +13,7 @@ describe('edits', function()
 
   --- Makes lines of a text.
   local function numbered(count)
-    local lines = {}
-    for i = 1, count do
-      lines[i] = 'line ' .. i
-    end
-    return lines
+    return t.lines(count, 'line %d')
   end
 
   local function text_of(bufnr)

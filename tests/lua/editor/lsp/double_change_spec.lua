@@ -54,9 +54,7 @@ describe('a call that is cancelled', function()
       end,
     })
     call = project.start('editor_servers', { path = path, restart = 'all' })
-    t.wait(function()
-      return call:ended()
-    end)
+    t.ended(call)
     t.eq('cancelled', call.outcome.error.code)
     t.wait(function()
       local client = vim.lsp.get_clients({ name = 'double' })[1]
@@ -324,9 +322,7 @@ it('calls of a function are told before those of its callers', function()
     end,
   })
   local answer = t.ok(project.call('symbol_callers', { path = path, line = 1, column = 1, depth = 2 }))
-  local names = vim.tbl_map(function(each)
-    return each.name
-  end, answer.items)
+  local names = t.field('name', answer.items)
   t.eq({ { 'a', 'b', 'c' }, true }, { names, answer.truncated })
 end)
 

@@ -10,9 +10,7 @@ describe('a review', function()
   local shown, ends, handles
 
   local PRESENTER = {
-    is_attended = function()
-      return true
-    end,
+    is_attended = t.returns(true),
     show = function(one)
       table.insert(shown, 'show ' .. one.key)
     end,
@@ -300,18 +298,8 @@ describe('a proposal', function()
           new[i] = ('abc'):sub(math.random(3)):sub(1, 1)
         end
         local list = hunks.between(old, new)
-        t.eq(
-          new,
-          hunks.applied(old, list, function()
-            return true
-          end)
-        )
-        t.eq(
-          old,
-          hunks.applied(old, list, function()
-            return false
-          end)
-        )
+        t.eq(new, hunks.applied(old, list, t.returns(true)))
+        t.eq(old, hunks.applied(old, list, t.returns(false)))
       end
     end)
 

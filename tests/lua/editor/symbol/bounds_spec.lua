@@ -24,9 +24,7 @@ local function server(bufnr)
           end
           return true, #answers
         end,
-        notify = function()
-          return true
-        end,
+        notify = t.returns(true),
         is_closing = function()
           return closing
         end,

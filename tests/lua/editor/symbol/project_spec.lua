@@ -22,9 +22,7 @@ end
 --- The text that it answers.
 local function find(args)
   local call = project.start('symbol_find', args)
-  t.wait(function()
-    return call:ended()
-  end, 8000)
+  t.ended(call, 8000)
   t.eq(nil, call.outcome.error)
   return call.outcome.payload.text
 end
@@ -62,9 +60,7 @@ it('references are reported as none by the server that was asked, and change no 
   s.answers['textDocument/documentSymbol'] = { { name = 'st', kind = 6, range = range(1), selectionRange = range(1) } }
   s.answers['textDocument/references'] = {}
   local call = project.start('symbol_references', { symbol = 'st', path = path })
-  t.wait(function()
-    return call:ended()
-  end, 8000)
+  t.ended(call, 8000)
   t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
   local known
   require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
@@ -73,16 +69,11 @@ it('references are reported as none by the server that was asked, and change no 
   t.eq({ 1, 0 }, known.tree[1].at)
 end)
 
-it('kinds of symbols are understood in any spelling, and unknown ones refused', function()
+it('kinds of symbols are understood in any spelling', function()
   for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
     t.matches('^1 symbol', find({ symbol = 'Ledger/post', kinds = { kind } }))
   end
   t.matches('^0 symbols', find({ symbol = 'Ledger/post', kinds = { 'EnumMember', 'properties', 'Classes' } }))
-  do
-    local _, err = project.call('symbol_find', { symbol = 'post', kinds = { 'gadget' } })
-    t.eq('validation_error', err.code)
-    t.matches('gadget.*class, constant', err.message)
-  end
 end)
 
 describe('symbols of the project', function()

@@ -171,12 +171,7 @@ describe('a run to a line', function()
     dap.run(waiting, { args = { gate } })
     local sent = {}
     dap.dap().listeners.before.setBreakpoints.spec = function(_, _, _, arguments)
-      table.insert(
-        sent,
-        vim.tbl_map(function(point)
-          return point.line
-        end, arguments.breakpoints)
-      )
+      table.insert(sent, t.field('line', arguments.breakpoints))
     end
     local call = dap.start('debug_step', { how = 'to_line', path = waiting, line = 5 })
     t.wait(function()

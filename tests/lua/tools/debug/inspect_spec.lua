@@ -110,10 +110,7 @@ describe('a stopped program', function()
   end)
 end)
 
-it('without a session each tool reports what to do', function()
-  for _, how in ipairs({ 'continue', 'over', 'to_line', 'pause', 'wait', 'restart', 'stop', 'detach' }) do
-    dap.fails('not_found', 'no active debug session', 'debug_step', { how = how, line = 1 })
-  end
-  dap.fails('not_found', 'no active debug session', 'debug_inspect', { expressions = { '1' } })
+it('without a session they report what to do', function()
+  dap.fails('not_found', 'no active debug session', 'debug_step', { how = 'wait' })
   t.matches('no program is under the debugger; debug_run', dap.text('debug_inspect'))
 end)

@@ -43,11 +43,7 @@ describe('an editor without a person', function()
   it('closes the questions after timeout_ms', function()
     local ask = mcp_tools.interview
     mcp_tools.interview = function()
-      return {
-        cancel = function()
-          return true
-        end,
-      }
+      return { cancel = t.returns(true) }
     end
     local result = call({ questions = { { question = 'a' } }, timeout_ms = 1 })
     mcp_tools.interview = ask

@@ -88,10 +88,7 @@ describe('the window at the bottom', function()
   end)
 
   it('shows what has not been on the screen, page by page, for a key that agrees to all of it', function()
-    local lines = {}
-    for i = 1, 40 do
-      lines[i] = 'line ' .. i
-    end
+    local lines = t.lines(40, 'line %d')
     scratch.show('test', lines)
     vim.cmd.redraw()
     local pages = 0

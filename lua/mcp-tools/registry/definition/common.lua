@@ -7,17 +7,12 @@ local value = require('mcp-tools.schema.value')
 local M = {}
 
 M.UNKNOWN = 'unknown field'
---- Some clients cut longer descriptions. Bytes.
-local MAX_DESCRIPTION = 4096
+--- Some clients cut longer descriptions (bytes), and cut, rename or drop longer names.
+local MAX_DESCRIPTION, MAX_NAME = 4096, 40
 
 ---@class mcp-tools.Findings
 ---@field faults mcp-tools.Fault[]
 ---@field lint mcp-tools.Fault[]
-
----@return mcp-tools.Findings
-function M.findings()
-  return { faults = {}, lint = {} }
-end
 
 ---@param list mcp-tools.Fault[]
 ---@param field string
@@ -79,63 +74,51 @@ end
 
 -- Parts of definitions ---------------------------------------------------------------------------------------------
 
---- Returns the fields of a definition without those that are `vim.NIL`.
----@param def table
----@return table
-function M.given(def)
-  local out = {}
-  for field, v in pairs(def) do
-    if v ~= vim.NIL then
-      out[field] = v
-    end
-  end
-  return out
-end
-
 --- Checks every field with its rule.
 ---@param def table
 ---@param rules table<string, fun(v: any): string?>
 ---@param required string[]
 ---@param out mcp-tools.Findings
-function M.check_fields(def, rules, required, out)
+---@param at string? path of `def`
+function M.check_fields(def, rules, required, out, at)
+  at = at and at .. '.' or ''
   for _, field in ipairs(required) do
     if def[field] == nil then
-      M.note(out.faults, field, 'is required')
+      M.note(out.faults, at .. field, 'is required')
     end
   end
   for _, field in ipairs(value.names(def)) do
     local rule = rules[field]
     local message = rule and rule(def[field])
     if message then
-      M.note(out.faults, field, message)
+      M.note(out.faults, at .. field, message)
     elseif not rule then
-      M.note(out.lint, tostring(field), M.UNKNOWN)
+      M.note(out.lint, at .. tostring(field), M.UNKNOWN)
     end
   end
   if type(def.description) == 'string' and #def.description > MAX_DESCRIPTION then
-    M.note(out.lint, 'description', ('longer than %d bytes; some clients cut it there'):format(MAX_DESCRIPTION))
+    M.note(out.lint, at .. 'description', ('longer than %d bytes; some clients cut it there'):format(MAX_DESCRIPTION))
   end
 end
 
---- Checks that exactly one of the fields `callback` and `run` is set.
----@param def table
----@param callback 'execute'|'read'|'get'
+--- Reports names that some clients change.
+---@param name any
+---@param pattern string
+---@param advice string if the name does not match
 ---@param out mcp-tools.Findings
-function M.check_handler(def, callback, out)
-  if def[callback] ~= nil and def.run ~= nil then
-    M.note(out.faults, 'run', ('cannot be used together with %s'):format(callback))
-  elseif def[callback] == nil and def.run == nil then
-    M.note(out.faults, callback, 'is required (or run)')
+function M.check_name(name, pattern, advice, out)
+  if type(name) == 'string' and #name > MAX_NAME then
+    M.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
+  end
+  if type(name) == 'string' and not name:find(pattern) then
+    M.note(out.lint, 'name', 'has characters other than ' .. advice)
   end
 end
 
 --- Checks additional fields for clients, `callers.mcp.meta` and `callers.mcp.icons`.
----@param callers any
+---@param callers table
 ---@param out mcp-tools.Findings
-function M.check_callers(callers, out)
-  if type(callers) ~= 'table' then
-    return
-  end
+local function check_callers(callers, out)
   for _, name in ipairs(value.names(callers)) do
     if type(callers[name]) ~= 'table' then
       M.note(out.faults, 'callers.' .. tostring(name), 'must be a table')
@@ -155,31 +138,68 @@ end
 
 ---@param list mcp-tools.Fault[]
 ---@return string[]
-function M.lines(list)
-  local out = {}
-  for i, entry in ipairs(list) do
-    out[i] = ('%s: %s'):format(entry.field, entry.message)
-  end
-  return out
+local function lines(list)
+  return vim.tbl_map(function(entry)
+    return ('%s: %s'):format(entry.field, entry.message)
+  end, list)
 end
 
---- Formats all faults, one per line: `resource 'nvim://x': mime_type: …`. Unknown fields follow, because a missing
---- field may be misspelled.
----@param what string
----@param name any
----@param out { faults: mcp-tools.Fault[], lint: mcp-tools.Fault[] }
----@return string
-function M.report(what, name, out)
-  local unknown = vim.tbl_filter(function(each)
-    return each.message == M.UNKNOWN
-  end, out.lint)
-  local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: only for faults
-  local shown = type(name) == 'string' and sanitize.line(name) or '?'
-  local texts = M.lines(vim.list_extend(vim.list_slice(out.faults), unknown))
-  for i, line in ipairs(texts) do
-    texts[i] = ("%s '%s': %s"):format(what, shown, line)
+--- Begins to check a definition: fields, handler and `callers`.
+---@param what 'tool'|'resource'|'prompt'
+---@param def any
+---@param rules table<string, fun(v: any): string?>
+---@param required string[]
+---@param callback 'execute'|'read'|'get' field of the handler, unless it is `run`
+---@return table? def a copy without fields that are `vim.NIL`
+---@return mcp-tools.Findings|string out or the error
+function M.begin(what, def, rules, required, callback)
+  if type(def) ~= 'table' then
+    return nil, ('%s: must be a table, got %s'):format(what, type(def))
   end
-  return table.concat(texts, '\n')
+  local given, out = {}, { faults = {}, lint = {} }
+  for field, v in pairs(def) do
+    if v ~= vim.NIL then
+      given[field] = v
+    end
+  end
+  M.check_fields(given, rules, required, out)
+  if given[callback] ~= nil and given.run ~= nil then
+    M.note(out.faults, 'run', ('cannot be used together with %s'):format(callback))
+  elseif given[callback] == nil and given.run == nil then
+    M.note(out.faults, callback, 'is required (or run)')
+  end
+  if type(given.callers) == 'table' then
+    check_callers(given.callers, out)
+  end
+  return given, out
+end
+
+--- Returns the normalized definition. If it has faults, returns all of them, one per line: `resource 'nvim://x':
+--- mime_type: …`. Unknown fields follow, because a missing field may be misspelled.
+---@param what 'tool'|'resource'|'prompt'
+---@param name any
+---@param def table
+---@param rules table<string, fun(v: any): string?> the known fields
+---@param out mcp-tools.Findings
+---@param made table fields that replace those of the definition
+---@return table? normalized, string? err
+function M.finish(what, name, def, rules, out, made)
+  if #out.faults > 0 then
+    local unknown = vim.tbl_filter(function(each)
+      return each.message == M.UNKNOWN
+    end, out.lint)
+    local sanitize = require('mcp-tools.util.sanitize') -- start-up cost: only for faults
+    local start = ("%s '%s': "):format(what, type(name) == 'string' and sanitize.line(name) or '?')
+    return nil, start .. table.concat(lines(vim.list_extend(out.faults, unknown)), '\n' .. start)
+  end
+  for field in pairs(rules) do
+    if made[field] == nil then
+      made[field] = value.copy(def[field])
+    end
+  end
+  made.style = def.run and 'run' or 'execute'
+  made.lint = lines(out.lint)
+  return made
 end
 
 --- Returns icons and metadata for clients.

@@ -5,9 +5,6 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
---- Clients make commands of names, such as `/mcp__nvim-tools__<name>`.
-local MAX_NAME = 40
-
 ---@class mcp-tools.PromptDefinition a normalized prompt
 ---@field key string its name
 ---@field name string
@@ -59,15 +56,7 @@ local function take_arg(name, arg, field, out)
     common.note(out.faults, field, 'must be a table such as { description = "…" }')
     return nil
   end
-  for _, key in ipairs(value.names(arg)) do
-    local rule = ARG_RULES[key]
-    local message = rule and rule(arg[key])
-    if message then
-      common.note(out.faults, field .. '.' .. key, message)
-    elseif not rule then
-      common.note(out.lint, field .. '.' .. tostring(key), common.UNKNOWN)
-    end
-  end
+  common.check_fields(arg, ARG_RULES, {}, out, field)
   return {
     name = name,
     title = arg.title,
@@ -112,38 +101,14 @@ end
 ---@return mcp-tools.PromptDefinition?
 ---@return string? err all faults, one per line: `prompt 'x': args.topic.required: …`
 function M.normalize(def)
-  if type(def) ~= 'table' then
-    return nil, 'prompt: must be a table, got ' .. type(def)
+  local given, out = common.begin('prompt', def, RULES, { 'name', 'description' }, 'get')
+  if not given then
+    return nil, out --[[@as string]]
   end
-  def = common.given(def)
-  local out = common.findings()
-  common.check_fields(def, RULES, { 'name', 'description' }, out)
-  local args = take_args(type(def.args) == 'table' and def.args or {}, out)
-  common.check_handler(def, 'get', out)
-  common.check_callers(def.callers, out)
-  if type(def.name) == 'string' then
-    if #def.name > MAX_NAME then
-      common.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
-    end
-    if not def.name:find('^[%w_-]+$') then
-      common.note(out.lint, 'name', 'has characters other than A-Z, a-z, 0-9, - and _; clients make commands of names')
-    end
-  end
-  if #out.faults > 0 then
-    return nil, common.report('prompt', def.name, out)
-  end
-  return {
-    key = def.name,
-    name = def.name,
-    title = def.title,
-    description = def.description,
-    args = args,
-    timeout = def.timeout,
-    callers = def.callers,
-    style = def.run and 'run' or 'execute',
-    handler = def.run or def.get,
-    lint = common.lines(out.lint),
-  }
+  local args = take_args(type(given.args) == 'table' and given.args or {}, out)
+  common.check_name(given.name, '^[%w_-]+$', 'A-Z, a-z, 0-9, - and _; clients make commands of names', out)
+  local made = { key = given.name, args = args, handler = given.run or given.get }
+  return common.finish('prompt', given.name, given, RULES, out, made)
 end
 
 --- Converts a definition to an MCP `Prompt`.

@@ -49,29 +49,19 @@ local RULES = {
   run = common.of_type('function'),
 }
 
----@param annotations table
----@param out mcp-tools.Findings
-local function check_annotations(annotations, out)
-  for _, key in ipairs(value.names(annotations)) do
-    local v, message = annotations[key], nil
-    if key == 'audience' then
-      local fits = value.is_array(v) and #v > 0
-      for _, who in ipairs(fits and v or {}) do
-        fits = fits and (who == 'user' or who == 'assistant')
-      end
-      message = not fits and 'must be a list of "user" and "assistant"' or nil
-    elseif key == 'priority' then
-      message = (type(v) ~= 'number' or v < 0 or v > 1) and 'must be a number from 0 to 1' or nil
-    elseif key == 'last_modified' then
-      message = common.filled_text(v)
-    else
-      common.note(out.lint, 'annotations.' .. tostring(key), 'unknown, not published')
+local ANNOTATION_RULES = {
+  audience = function(v)
+    local fits = value.is_array(v) and #v > 0
+    for _, who in ipairs(fits and v or {}) do
+      fits = fits and (who == 'user' or who == 'assistant')
     end
-    if message then
-      common.note(out.faults, 'annotations.' .. key, message)
-    end
-  end
-end
+    return not fits and 'must be a list of "user" and "assistant"' or nil
+  end,
+  priority = function(v)
+    return (type(v) ~= 'number' or v < 0 or v > 1) and 'must be a number from 0 to 1' or nil
+  end,
+  last_modified = common.filled_text,
+}
 
 --- Returns the scheme of a URI, which must be in lower case: URIs are matched case-sensitively.
 ---@param uri string
@@ -135,50 +125,31 @@ end
 ---@return mcp-tools.ResourceDefinition?
 ---@return string? err all faults, one per line: `resource 'nvim://x': mime_type: …`
 function M.normalize(def)
-  if type(def) ~= 'table' then
-    return nil, 'resource: must be a table, got ' .. type(def)
+  local given, out = common.begin('resource', def, RULES, { 'name' }, 'read')
+  if not given then
+    return nil, out --[[@as string]]
   end
-  def = common.given(def)
-  local out = common.findings()
-  common.check_fields(def, RULES, { 'name' }, out)
-  local template = check_uri(def, out)
-  check_variables(def, template, out)
-  common.check_handler(def, 'read', out)
-  common.check_callers(def.callers, out)
-  if type(def.annotations) == 'table' then
-    check_annotations(def.annotations, out)
+  local template = check_uri(given, out)
+  check_variables(given, template, out)
+  if type(given.annotations) == 'table' then
+    common.check_fields(given.annotations, ANNOTATION_RULES, {}, out, 'annotations')
   end
-  if def.description == nil then
+  if given.description == nil then
     common.note(out.lint, 'description', 'is missing; a model chooses by it')
   end
-  local key = def.uri_template or def.uri
-  if #out.faults > 0 then
-    return nil, common.report('resource', key or def.name, out)
-  end
+  local key = given.uri_template or given.uri
   local paths = {}
-  for _, name in ipairs(def.paths or {}) do
+  for _, name in ipairs(value.is_array(given.paths) and given.paths or {}) do
     paths[name] = true
   end
-  return {
+  return common.finish('resource', key or given.name, given, RULES, out, {
     key = key,
-    name = def.name,
-    uri = def.uri,
     template = template,
-    scheme = scheme_of(key),
-    title = def.title,
-    description = def.description,
-    mime_type = def.mime_type,
-    tags = value.copy(def.tags),
-    annotations = value.copy(def.annotations),
-    complete = vim.tbl_extend('force', {}, def.complete or {}),
+    scheme = type(key) == 'string' and scheme_of(key) or nil,
+    complete = given.complete or {},
     paths = paths,
-    watch = def.watch,
-    timeout = def.timeout,
-    callers = def.callers,
-    style = def.run and 'run' or 'execute',
-    handler = def.run or def.read,
-    lint = common.lines(out.lint),
-  }
+    handler = given.run or given.read,
+  })
 end
 
 --- Converts a definition to an MCP `Resource` or `ResourceTemplate`.

@@ -50,9 +50,6 @@ local M = {}
 
 -- Fields -----------------------------------------------------------------------------------------------------------
 
---- Some clients cut, rename or drop other names.
-local MAX_NAME = 40
-
 --- Our names of annotations → MCP's.
 local HINTS = {
   read_only = 'readOnlyHint',
@@ -97,59 +94,11 @@ local RULES = {
 local schema_or_text = common.of_type('table', 'string')
 local MOUNTED_RULES = vim.tbl_extend('force', RULES, { input_schema = schema_or_text, output_schema = schema_or_text })
 
----@param name any
----@param out mcp-tools.Findings
-local function check_name(name, out)
-  if type(name) ~= 'string' then
-    return
-  end
-  if #name > MAX_NAME then
-    common.note(out.lint, 'name', ('longer than %d characters'):format(MAX_NAME))
-  end
-  if not name:find('^[%w_]+$') then
-    common.note(out.lint, 'name', 'has characters other than A-Z, a-z, 0-9 and _; some clients rename such tools')
-  end
+local function flag(v)
+  return type(v) ~= 'boolean' and 'must be true or false' or nil
 end
-
----@param annotations any
----@param out mcp-tools.Findings
-local function check_annotations(annotations, out)
-  if type(annotations) ~= 'table' then
-    return
-  end
-  for _, key in ipairs(value.names(annotations)) do
-    local v, field = annotations[key], 'annotations.' .. tostring(key)
-    if HINTS[key] then
-      if type(v) ~= 'boolean' then
-        common.note(out.faults, field, 'must be true or false')
-      end
-    elseif key == 'title' then
-      local message = common.text(v)
-      if message then
-        common.note(out.faults, field, message)
-      end
-    else
-      common.note(out.lint, field, common.UNKNOWN)
-    end
-  end
-end
-
---- Checks every field of a definition.
----@param def table without fields that are `vim.NIL`
----@param mounted? boolean its schemas may be JSON text
----@return mcp-tools.Findings
-local function check_fields(def, mounted)
-  local out = common.findings()
-  common.check_fields(def, mounted and MOUNTED_RULES or RULES, { 'name', 'description' }, out)
-  check_name(def.name, out)
-  if def.args ~= nil and def.input_schema ~= nil then
-    common.note(out.faults, 'input_schema', 'cannot be used together with args')
-  end
-  common.check_handler(def, 'execute', out)
-  check_annotations(def.annotations, out)
-  common.check_callers(def.callers, out)
-  return out
-end
+local ANNOTATION_RULES =
+  { title = common.text, read_only = flag, destructive = flag, idempotent = flag, open_world = flag }
 
 -- Schemas ----------------------------------------------------------------------------------------------------------
 
@@ -210,26 +159,21 @@ local function take_schema(intake, field, raw, is_bundled)
   return published, validator
 end
 
---- Checks the schemas of a mounted server's tool.
+--- Checks the schemas of a mounted tool, which are published as they are. A tool may lack its output schema.
 ---@param intake mcp-tools.Intake
 ---@param def table
----@return table? input
----@return table? output
----@return table<string, string> texts JSON text of the schemas, by MCP field name
-local function take_foreign(intake, def)
-  local input, fault, text = schemas.take_foreign(def.input_schema)
-  local texts, output = { inputSchema = text }, nil
-  if fault then
-    add_all(intake.faults, 'input_schema', { fault })
-  end
+---@param made table
+local function take_foreign(intake, def, made)
+  local texts, fault = {}, nil
+  made.input_schema, fault, texts.inputSchema = schemas.take_foreign(def.input_schema)
+  add_all(intake.faults, 'input_schema', { fault })
   if def.output_schema ~= nil then
-    output, fault, text = schemas.take_foreign(def.output_schema)
-    texts.outputSchema = text
+    made.output_schema, fault, texts.outputSchema = schemas.take_foreign(def.output_schema)
     if fault then
       add_all(intake.lint, 'output_schema', { { field = fault.field, message = fault.message .. ' (left out)' } })
     end
   end
-  return input, output, texts
+  made.schema_texts = texts
 end
 
 --- Checks and compiles the schema of the arguments, from either form.
@@ -243,33 +187,25 @@ local function take_arguments(intake, def, closed)
     return take_schema(intake, 'input_schema', def.input_schema, closed)
   end
   local args = type(def.args) == 'table' and def.args or {}
-  local broken = schema_faults.data(args)
+  local broken, before = schema_faults.data(args), #intake.faults
   if broken then
-    table.insert(intake.faults, { field = below('args', broken.field), message = broken.message })
+    common.note(intake.faults, below('args', broken.field), broken.message)
+    return nil
+  elseif args[1] ~= nil then
+    common.note(intake.faults, 'args', 'must map names to tables, not be a list')
     return nil
   end
-  if args[1] ~= nil then
-    table.insert(intake.faults, { field = 'args', message = 'must map names to tables, not be a list' })
-    return nil
-  end
-  local complete = true
   for _, name in ipairs(value.names(args)) do
     local arg, field = args[name], keywords.join('args', name)
-    local message
     if type(arg) ~= 'table' then
-      message = 'must be a table such as { type = "string" }'
+      common.note(intake.faults, field, 'must be a table such as { type = "string" }')
     elseif not vim.list_contains({ 'nil', 'boolean', 'table' }, type(arg.required)) then
-      field, message = field .. '.required', 'must be a boolean'
-    end
-    if message then
-      table.insert(intake.faults, { field = field, message = message })
-      complete = false
+      common.note(intake.faults, field .. '.required', 'must be a boolean')
     end
   end
-  if not complete then
-    return nil
+  if #intake.faults == before then
+    return take_schema(intake, 'args', schemas.of_args(args, closed), closed)
   end
-  return take_schema(intake, 'args', schemas.of_args(args, closed), closed)
 end
 
 --- Checks and normalizes a definition.
@@ -279,57 +215,31 @@ end
 ---@return mcp-tools.Definition?
 ---@return string? err all faults, one per line: `tool 'x': args.n.type: …`
 function M.normalize(def, closed, mounted)
-  if type(def) ~= 'table' then
-    return nil, 'tool: must be a table, got ' .. type(def)
+  local rules = mounted and MOUNTED_RULES or RULES
+  local given, found = common.begin('tool', def, rules, { 'name', 'description' }, 'execute')
+  if not given then
+    return nil, found --[[@as string]]
   end
-  def = common.given(def)
-  local intake = check_fields(def, mounted) --[[@as mcp-tools.Intake]]
+  local intake = found --[[@as mcp-tools.Intake]]
+  common.check_name(given.name, '^[%w_]+$', 'A-Z, a-z, 0-9 and _; some clients rename such tools', intake)
+  if given.args ~= nil and given.input_schema ~= nil then
+    common.note(intake.faults, 'input_schema', 'cannot be used together with args')
+  end
+  if type(given.annotations) == 'table' then
+    common.check_fields(given.annotations, ANNOTATION_RULES, {}, intake, 'annotations')
+  end
   intake.unchecked = {}
-  local input, check, output, check_output, texts
+  local made = { adapts = closed, unchecked = intake.unchecked, handler = given.run or given.execute }
   if mounted then
-    input, output, texts = take_foreign(intake, def)
+    take_foreign(intake, given, made)
   else
-    input, check = take_arguments(intake, def, closed)
-    if type(def.output_schema) == 'table' then
-      output, check_output = take_schema(intake, 'output_schema', def.output_schema)
+    made.input_schema, made.check = take_arguments(intake, given, closed)
+    if type(given.output_schema) == 'table' then
+      made.output_schema, made.check_output = take_schema(intake, 'output_schema', given.output_schema)
     end
   end
-  if #intake.faults > 0 then
-    return nil, common.report('tool', def.name, intake)
-  end
-  return {
-    name = def.name,
-    title = def.title,
-    description = def.description,
-    args = value.copy(def.args),
-    input_schema = input,
-    output_schema = output,
-    schema_texts = texts,
-    annotations = value.copy(def.annotations),
-    timeout = def.timeout,
-    needs_approval = def.needs_approval,
-    preview = def.preview,
-    state = def.state,
-    callers = def.callers,
-    recommended = def.recommended,
-    previewed = value.copy(def.previewed),
-    always_for = value.copy(def.always_for),
-    short_lived = value.copy(def.short_lived),
-    reviewed = def.reviewed,
-    adapts = closed,
-    aliases = def.aliases,
-    prepare = def.prepare,
-    render = def.render,
-    search_hint = def.search_hint,
-    always_load = def.always_load,
-    max_result_chars = def.max_result_chars,
-    style = def.run and 'run' or 'execute',
-    handler = def.run or def.execute,
-    check = check,
-    check_output = check_output,
-    unchecked = intake.unchecked,
-    lint = common.lines(intake.lint),
-  }
+  given.input_schema, given.output_schema = nil, nil -- `made` has them
+  return common.finish('tool', given.name, given, rules, intake, made)
 end
 
 --- Returns the annotations with MCP's names, or nil.

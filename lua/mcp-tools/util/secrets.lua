@@ -45,59 +45,52 @@ add('dp.pt. dp.st.', DOTTED, 30) -- Doppler
 add('AGE-SECRET-KEY-1', UPPER, 30)
 
 --- JSON Web Tokens: at least two parts are JSON.
-local JWT = { 'eyJ', '^[%w_.-]*', 20, '.eyJ' }
+table.insert(FORMS, { 'eyJ', '^[%w_.-]*', 20, '.eyJ' })
 
+--- A plain text, and a pattern of what follows; it captures the secret.
+local AFTER = {
+  { '://', '^()[^%s/@:]*:[^%s/@]+()@' },
+  { 'earer', '^%s+()[%w%-._~+/=]+()' },
+  { 'uthorization', '^["\']?%s*[:=]%s*["\']?%a+%s+()[^%s"\',]+()' },
+}
+
+--- Replaces the secrets after or at each occurrence of a plain text.
 ---@param text string
----@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } as in FORMS; the token also contains the fourth
+---@param form table as in FORMS; the first item is the plain text
 ---@param mark string
+---@param range_of fun(text: string, at: integer, form: table): integer?, integer? start and end of a secret
 ---@return string
-local function without(text, form, mark)
-  local start, tail, least, inner = form[1], form[2], form[3], form[4]
-  local at, out, done = text:find(start, 1, true), nil, 1
-  while at do
-    local next_at = at + #start
-    if at == 1 or not text:find('^%w', at - 1) then
-      local _, last = text:find(tail, next_at)
-      if last - at + 1 >= least and (not inner or text:sub(at, last):find(inner, 1, true)) then
-        out = out or {}
-        out[#out + 1] = text:sub(done, at - 1)
-        out[#out + 1] = mark
-        done = last + 1
-      end
-      next_at = last + 1
-    end
-    at = text:find(start, next_at, true)
-  end
-  if not out then
+local function replaced(text, form, mark, range_of)
+  local start = form[1]
+  local at = text:find(start, 1, true)
+  if not at then
     return text
   end
-  out[#out + 1] = text:sub(done)
-  return table.concat(out)
-end
-
---- Replaces matches of a pattern after a plain text.
----@param text string
----@param start string
----@param pattern string anchored; captures start and end of the secret
----@param mark string
----@return string
-local function without_after(text, start, pattern, mark)
-  local at, out, done = text:find(start, 1, true), nil, 1
+  local out, done = {}, 1
   while at do
-    local from, to = text:match(pattern, at + #start) ---@type integer?, integer?
+    local from, to = range_of(text, at, form)
     if from then
-      out = out or {}
-      out[#out + 1] = text:sub(done, from - 1)
-      out[#out + 1] = mark
+      out[#out + 1] = text:sub(done, from - 1) .. mark
       done = to
     end
     at = text:find(start, math.max(at + #start, to or 0), true)
   end
-  if not out then
-    return text
+  return table.concat(out) .. text:sub(done)
+end
+
+---@param form { [1]: string, [2]: string, [3]: integer, [4]: string? } as in FORMS; the token also contains the fourth
+local function token_range(text, at, form)
+  if at > 1 and text:find('^%w', at - 1) then
+    return nil
   end
-  out[#out + 1] = text:sub(done)
-  return table.concat(out)
+  local _, last = text:find(form[2], at + #form[1])
+  local is_token = last - at + 1 >= form[3] and (not form[4] or text:sub(at, last):find(form[4], 1, true))
+  return is_token and at or nil, last + 1
+end
+
+---@param form { [1]: string, [2]: string } the anchored pattern captures start and end of the secret
+local function range_after(text, at, form)
+  return text:match(form[2], at + #form[1])
 end
 
 --- Redacts tokens, keys, and passwords in URLs.
@@ -106,13 +99,13 @@ end
 ---@return string
 function M.tokens(text, mark)
   mark = mark or M.MARK
-  text = without_after(text, '://', '^()[^%s/@:]*:[^%s/@]+()@', mark)
-  text = without_after(text, 'earer', '^%s+()[%w%-._~+/=]+()', mark)
-  text = without_after(text, 'uthorization', '^["\']?%s*[:=]%s*["\']?%a+%s+()[^%s"\',]+()', mark)
-  for _, form in ipairs(FORMS) do
-    text = without(text, form, mark)
+  for _, form in ipairs(AFTER) do
+    text = replaced(text, form, mark, range_after)
   end
-  return without(text, JWT, mark)
+  for _, form in ipairs(FORMS) do
+    text = replaced(text, form, mark, token_range)
+  end
+  return text
 end
 
 --- Redacts private keys, even if their beginning or end is missing.

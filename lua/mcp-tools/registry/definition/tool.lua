@@ -164,8 +164,9 @@ end
 ---@param def table
 ---@param made table
 local function take_foreign(intake, def, made)
-  local texts, fault = {}, nil
-  made.input_schema, fault, texts.inputSchema = schemas.take_foreign(def.input_schema)
+  local texts = {}
+  local input, fault, text = schemas.take_foreign(def.input_schema)
+  made.input_schema, texts.inputSchema = input, text
   add_all(intake.faults, 'input_schema', { fault })
   if def.output_schema ~= nil then
     made.output_schema, fault, texts.outputSchema = schemas.take_foreign(def.output_schema)

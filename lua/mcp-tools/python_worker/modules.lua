@@ -1,9 +1,9 @@
 --- Python modules with tools: finds them, and keeps their definitions, in memory and on disk.
 
 local Registrations = require('mcp-tools.registry.registrations')
-local command = require('mcp-tools.python_worker.command')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local paths = require('mcp-tools.files.paths')
 local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 local runtimepath = require('mcp-tools.files.runtimepath')
@@ -14,6 +14,11 @@ local worker = require('mcp-tools.python_worker.worker')
 local uv = vim.uv
 
 local M = {}
+
+---@return string
+local function project_root()
+  return paths.real_root(project.root())
+end
 
 -- The cache on disk, so that listing tools starts no process --------------------------------------------------------
 
@@ -118,7 +123,7 @@ end
 --- Finds all modules; the first of two tools with the same name applies.
 ---@return mcp-tools.python_worker.Source[]
 function M.find()
-  local root, list, seen = command.project(), {}, {}
+  local root, list, seen = project_root(), {}, {}
   for _, name in ipairs(config.get('python.modules')) do
     local fault = not ('.' .. name):match('^[%w_.]+$') and 'not a valid module name'
       or ('.' .. name):find('._', 1, true) and 'names that begin with an underscore are private'
@@ -164,7 +169,7 @@ function M.new(known)
     from_disk = known ~= nil,
     failed = false,
     registered = false,
-    tools = Registrations.new('tools', command.project),
+    tools = Registrations.new('tools', project_root),
     refused = {},
   }, Module)
 end

@@ -1,10 +1,11 @@
 --- Reads the definitions of Python tools, in a process of its own.
 
+local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
 local log = require('mcp-tools.log')
-local command = require('mcp-tools.python_worker.command')
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
+local worker = require('mcp-tools.python_worker.worker')
 
 local M = {}
 
@@ -47,13 +48,9 @@ local function run(python, sources, results, done)
   if #sources == 0 then
     return done()
   end
-  local opts = {
-    cwd = vim.fn.stdpath('data') --[[@as string]],
-    timeout = M.TIMEOUT,
-    limit = MAX_OUTPUT,
-  }
-  opts.cwd = vim.uv.fs_stat(opts.cwd) and opts.cwd or '/'
-  process.run(command.scan_command(python, sources), opts, function(ended)
+  local cwd = vim.fn.stdpath('data') --[[@as string]]
+  local opts = { cwd = vim.uv.fs_stat(cwd) and cwd or '/', timeout = M.TIMEOUT, limit = MAX_OUTPUT }
+  process.run(worker.scan_command(python, sources), opts, function(ended)
     local begun
     for line in ended.stdout:gmatch('[^\n]+') do
       begun = parse(line, results) or begun
@@ -83,12 +80,12 @@ end
 ---@param sources { key: string, path: string?, module: string?, sha256: string? }[]
 ---@param cb fun(results: table<string, mcp-tools.python_worker.Scanned>?, fault: string?) may be called at once
 function M.read(sources, cb)
-  command.resolve(function(python, fault)
-    if not python then
+  interpreter.resolve_python(function(runtime, fault)
+    if not runtime then
       return cb(nil, ('%s. %s'):format(fault.message, fault.advice))
     end
     local results = {}
-    run(python, sources, results, function(broken)
+    run(runtime.python, sources, results, function(broken)
       cb(not broken and results or nil, broken)
     end)
   end)

@@ -3,12 +3,15 @@
 --- A retired process gets no new calls and ends after its last one: a changed file does not interrupt running calls,
 --- and a function that ignores its cancellation ends with its process.
 
-local command = require('mcp-tools.python_worker.command')
 local errors = require('mcp-tools.errors')
 local global_state = require('mcp-tools.util.global_state')
+local interpreter = require('mcp-tools.bridge.interpreter')
 local log = require('mcp-tools.log')
+local paths = require('mcp-tools.files.paths')
 local process = require('mcp-tools.editor.process')
+local project = require('mcp-tools.instances.project')
 local remote = require('mcp-tools.calls.remote')
+local source = require('mcp-tools.registry.source')
 local strings = require('mcp-tools.util.strings')
 
 local uv = vim.uv
@@ -26,6 +29,49 @@ local current
 local alive = {}
 local crashes, not_before, last_error = 0, 0, nil
 local watching = false
+
+-- Commands ------------------------------------------------------------------------------------------------------------
+
+--- Returns where modules are found besides Python's defaults: `python3/` on the runtimepath, never inside the project.
+---@return string[]
+local function import_paths()
+  local root, list = paths.real_root(project.root()), {}
+  for _, dir in ipairs(vim.api.nvim_list_runtime_paths()) do
+    for _, name in ipairs({ 'python3', 'pythonx' }) do -- as Vim defines them
+      local path = vim.fs.joinpath(dir, name)
+      local absolute = dir:match('^/') or dir:match('^%a:[/\\]')
+      if absolute and uv.fs_stat(path) and not source.is_project_file(path, root) then
+        list[#list + 1] = path
+      end
+    end
+  end
+  return list
+end
+
+--- Returns the file of the remote plugin.
+---@return string
+local function plugin()
+  return vim.fs.joinpath(project.plugin_dir(), 'rplugin', 'python3', 'nvim_mcp_host.py')
+end
+
+--- Returns the command that runs the function `main` of a module. `-I` ignores Python variables of the user's
+--- environment and the working directory: the project provides no modules.
+---@param python string
+---@param module string
+---@param ... string its arguments
+---@return string[]
+local function command_of(python, module, ...)
+  return { python, '-I', project.python_package(), module, ... }
+end
+
+--- Returns the command of the process that reads modules.
+---@param python string
+---@param sources table[]
+---@return string[]
+function M.scan_command(python, sources)
+  local wanted = vim.json.encode({ sources = sources, import_paths = import_paths() })
+  return command_of(python, 'python_tools.scan.main', wanted)
+end
 
 -- One process ---------------------------------------------------------------------------------------------------------
 
@@ -191,18 +237,19 @@ function Process:spawn(python)
       log.guard('the Python worker: ' .. method, self[method], self, ...)
     end
   end
-  local ok, job = pcall(vim.fn.jobstart, command.worker_command(python), {
-    rpc = true,
-    clear_env = true,
-    env = env,
-    on_stderr = strings.job_lines(MAX_LINE, guarded('on_stderr')),
-    on_exit = guarded('exited'),
-  })
+  local ok, job =
+    pcall(vim.fn.jobstart, vim.list_extend(command_of(python, 'python_tools.worker.serve', plugin()), import_paths()), {
+      rpc = true,
+      clear_env = true,
+      env = env,
+      on_stderr = strings.job_lines(MAX_LINE, guarded('on_stderr')),
+      on_exit = guarded('exited'),
+    })
   if not ok or job <= 0 then
     return self:cannot_start(("'%s' cannot be run: %s"):format(python, tostring(job):match('[^\n]*')))
   end
   self.job, self.pid, self.state = job, vim.fn.jobpid(job), 'starting'
-  self.method = command.plugin() .. ':function:McpToolsHost'
+  self.method = plugin() .. ':function:McpToolsHost'
   local queue = self.queue or {}
   self.queue = nil
   for _, event in ipairs(queue) do
@@ -278,11 +325,11 @@ local function start()
   local made = new_process()
   current, alive[made] = made, true
   watch_exit()
-  command.resolve(function(python, fault)
+  interpreter.resolve_python(function(runtime, fault)
     if made.state ~= 'finding' then
       return -- ended since
-    elseif python then
-      made:spawn(python)
+    elseif runtime then
+      made:spawn(runtime.python)
     else
       made:cannot_start(('%s. %s'):format(fault.message, fault.advice))
     end

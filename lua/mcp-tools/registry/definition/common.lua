@@ -151,10 +151,11 @@ end
 ---@param required string[]
 ---@param callback 'execute'|'read'|'get' field of the handler, unless it is `run`
 ---@return table? def a copy without fields that are `vim.NIL`
----@return mcp-tools.Findings|string out or the error
+---@return mcp-tools.Findings out
+---@return string? err if it is not a table
 function M.begin(what, def, rules, required, callback)
   if type(def) ~= 'table' then
-    return nil, ('%s: must be a table, got %s'):format(what, type(def))
+    return nil, { faults = {}, lint = {} }, ('%s: must be a table, got %s'):format(what, type(def))
   end
   local given, out = {}, { faults = {}, lint = {} }
   for field, v in pairs(def) do

@@ -101,9 +101,9 @@ end
 ---@return mcp-tools.PromptDefinition?
 ---@return string? err all faults, one per line: `prompt 'x': args.topic.required: …`
 function M.normalize(def)
-  local given, out = common.begin('prompt', def, RULES, { 'name', 'description' }, 'get')
+  local given, out, err = common.begin('prompt', def, RULES, { 'name', 'description' }, 'get')
   if not given then
-    return nil, out --[[@as string]]
+    return nil, err
   end
   local args = take_args(type(given.args) == 'table' and given.args or {}, out)
   common.check_name(given.name, '^[%w_-]+$', 'A-Z, a-z, 0-9, - and _; clients make commands of names', out)

@@ -125,9 +125,9 @@ end
 ---@return mcp-tools.ResourceDefinition?
 ---@return string? err all faults, one per line: `resource 'nvim://x': mime_type: …`
 function M.normalize(def)
-  local given, out = common.begin('resource', def, RULES, { 'name' }, 'read')
+  local given, out, err = common.begin('resource', def, RULES, { 'name' }, 'read')
   if not given then
-    return nil, out --[[@as string]]
+    return nil, err
   end
   local template = check_uri(given, out)
   check_variables(given, template, out)

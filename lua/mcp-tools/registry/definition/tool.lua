@@ -217,9 +217,9 @@ end
 ---@return string? err all faults, one per line: `tool 'x': args.n.type: …`
 function M.normalize(def, closed, mounted)
   local rules = mounted and MOUNTED_RULES or RULES
-  local given, found = common.begin('tool', def, rules, { 'name', 'description' }, 'execute')
+  local given, found, err = common.begin('tool', def, rules, { 'name', 'description' }, 'execute')
   if not given then
-    return nil, found --[[@as string]]
+    return nil, err
   end
   local intake = found --[[@as mcp-tools.Intake]]
   common.check_name(given.name, '^[%w_]+$', 'A-Z, a-z, 0-9 and _; some clients rename such tools', intake)

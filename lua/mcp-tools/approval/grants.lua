@@ -2,6 +2,7 @@
 
 local answers = require('mcp-tools.approval.answers')
 local canonical_json = require('mcp-tools.util.canonical_json')
+local lru = require('mcp-tools.util.lru')
 local rules = require('mcp-tools.approval.rules')
 local source = require('mcp-tools.registry.source')
 
@@ -13,8 +14,6 @@ local MAX_SESSIONS = 256
 local MAX_UNANSWERED = 20
 --- Denials in a row after which the user can silence the session.
 M.SILENCE_AFTER = 3
---- Maximum number of sessions whose denials are counted.
-M.MAX_DENIED = 256
 
 ---@class mcp-tools.Unanswered a question that the user did not answer in time
 ---@field tool string
@@ -35,14 +34,16 @@ M.MAX_DENIED = 256
 ---@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>> by session
 ---@field order string[] sessions, oldest first
 ---@field unanswered mcp-tools.Unanswered[] oldest first
----@field denials table<string, integer>
+---@field denials mcp-tools.Lru count by session
 ---@field silenced table<string, string> session → the client's name
 local Grants = {}
 Grants.__index = Grants
 
 ---@return mcp-tools.Grants
 function M.new()
-  return setmetatable({ sessions = {}, order = {}, unanswered = {}, denials = {}, silenced = {} }, Grants)
+  local self = setmetatable({}, Grants)
+  self:reset()
+  return self
 end
 
 --- Returns the session; without one, a key for all calls of clients with the same name.
@@ -206,25 +207,22 @@ end
 ---@return integer count denials in a row in this session
 function Grants:denied(call)
   local session = session_key(call)
-  local count = (self.denials[session] or 0) + 1
-  if count == 1 and vim.tbl_count(self.denials) >= M.MAX_DENIED then
-    self.denials = {} -- ended sessions are not reported
-  end
-  self.denials[session] = count
+  local count = (self.denials:get(session) or 0) + 1
+  self.denials:set(session, count)
   return count
 end
 
 --- Resets the number of denials, after a call was allowed.
 ---@param call mcp-tools.Call
 function Grants:allowed(call)
-  self.denials[session_key(call)] = nil
+  self.denials:set(session_key(call), nil)
 end
 
 --- Returns whether the user may silence this session.
 ---@param call mcp-tools.Call
 ---@return boolean
 function Grants:can_silence(call)
-  return (self.denials[session_key(call)] or 0) >= M.SILENCE_AFTER
+  return (self.denials:get(session_key(call)) or 0) >= M.SILENCE_AFTER
 end
 
 --- Denies all further questions of this session.
@@ -241,12 +239,13 @@ end
 
 --- Allows all sessions to ask again.
 function Grants:unsilence()
-  self.silenced, self.denials = {}, {}
+  self.silenced, self.denials = {}, lru(MAX_SESSIONS)
 end
 
 --- Forgets everything.
 function Grants:reset()
-  self.sessions, self.order, self.unanswered, self.denials, self.silenced = {}, {}, {}, {}, {}
+  self.sessions, self.order, self.unanswered = {}, {}, {}
+  self:unsilence()
 end
 
 return M

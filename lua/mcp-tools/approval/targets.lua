@@ -158,10 +158,6 @@ local function is_unclear(text)
     or has_variable(text)
 end
 
----@class mcp-tools.KeyKinds
----@field kind mcp-tools.NameKind? of the value
----@field itself 'uri'|nil the name itself is a path
-
 --- State of the search through one set of arguments.
 ---@class mcp-tools.CallTargets
 ---@field list mcp-tools.CallTarget[]
@@ -169,7 +165,7 @@ end
 ---@field count integer number of values checked
 ---@field bytes integer of paths
 ---@field marked table<string, true>? files whose buffers the user marked as sensitive; set with the first path
----@field names table<string, mcp-tools.KeyKinds> by argument name
+---@field names table<string, 'uri'|false> whether an argument's name is a file itself
 ---@field walked mcp-tools.Walked?
 ---@field bundled boolean? for a bundled tool, where buffer 0 is the file beside a terminal or float
 
@@ -345,29 +341,17 @@ local function kind_of_key(key)
   return path and sensitive.is_sensitive(path) and 'uri' or nil
 end
 
-local NO_KINDS = {}
----@type table<string, mcp-tools.KeyKinds>
-local PLAIN = {}
-for _, kind in ipairs({ 'path', 'maybe', 'uri', 'url', 'buffer' }) do
-  PLAIN[kind] = { kind = kind }
-end
-
---- Returns the kinds of a name. Cached, because every item of a list has the same names.
+--- Returns the kind of a key's value, and of the key if it names a file itself.
 ---@param targets mcp-tools.CallTargets
----@param key any
----@return mcp-tools.KeyKinds
+---@param key string
+---@return mcp-tools.NameKind? kind
+---@return 'uri'? itself
 local function kinds_of(targets, key)
-  if type(key) ~= 'string' then
-    return NO_KINDS
+  local kind, is_plain = kind_of(key)
+  if not is_plain and targets.names[key] == nil then
+    targets.names[key] = kind_of_key(key) or false -- once, because every item of a list has the same keys
   end
-  local known = targets.names[key]
-  if not known then
-    local kind, is_plain = kind_of(key)
-    local itself = not is_plain and kind_of_key(key) or nil
-    known = itself and { kind = kind, itself = itself } or (kind and PLAIN[kind]) or NO_KINDS
-    targets.names[key] = known
-  end
-  return known
+  return kind, targets.names[key] or nil
 end
 
 --- Kinds of the values in an object whose name means files, such as `path = { value = … }`.
@@ -385,12 +369,12 @@ local function collect(targets, value, above, keys)
     end
     local kind, keys_below = above, BELOW[above] -- an item of a list
     if type(key) == 'string' then
-      local kinds = kinds_of(targets, key)
-      local named = kinds.itself or keys ~= 'buffer' and keys
+      local of_value, itself = kinds_of(targets, key)
+      local named = itself or keys ~= 'buffer' and keys
       if named then
         add(targets, named, key)
       end
-      kind = kinds.kind or BELOW[above]
+      kind = of_value or BELOW[above]
       keys_below = kind
     end
     if type(item) == 'table' then

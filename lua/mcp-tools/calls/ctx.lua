@@ -216,6 +216,15 @@ local FROM_CALL = {
   max_result = true,
 }
 
+--- Calls a function on the main loop: at once, unless in a fast event, where the listener could not use the API.
+---@param fn fun()
+local function on_main_loop(fn)
+  if vim.in_fast_event() then
+    return vim.schedule(fn)
+  end
+  fn()
+end
+
 local mt = {}
 
 function mt.__index(ctx, key)
@@ -229,15 +238,13 @@ end
 ---@param result any
 ---@param err? string|{ code: mcp-tools.ErrorCode?, message: string, errors?: mcp-tools.Fault[] }
 function mt.__call(ctx, result, err)
-  if vim.in_fast_event() then -- the listener may use the API
-    return vim.schedule(function()
-      ctx(result, err)
-    end)
-  elseif err ~= nil and err ~= vim.NIL then
-    settle(ctx.call, nil, tool_error(err))
-  else
-    settle(ctx.call, result)
-  end
+  on_main_loop(function()
+    if err ~= nil and err ~= vim.NIL then
+      settle(ctx.call, nil, tool_error(err))
+    else
+      settle(ctx.call, result)
+    end
+  end)
 end
 
 --- Creates the ctx of a call.
@@ -273,12 +280,9 @@ local function report_misuse(ctx, fault)
     error(fault, 3)
   elseif not ctx.call:ended() then
     local thrown = { value = fault, trace = debug.traceback(fault, 3) }
-    if vim.in_fast_event() then
-      return vim.schedule(function()
-        threw(ctx.call, thrown)
-      end)
-    end
-    threw(ctx.call, thrown)
+    on_main_loop(function()
+      threw(ctx.call, thrown)
+    end)
   end
 end
 
@@ -291,15 +295,12 @@ function Ctx:progress(done, total, message)
     or total ~= nil and type(total) ~= 'number' and 'total: expected number, got ' .. type(total)
     or message ~= nil and type(message) ~= 'string' and 'message: expected string, got ' .. type(message)
   if fault then
-    report_misuse(self, 'ctx:progress: ' .. fault)
+    report_misuse(self, 'ctx:progress: ' .. fault) -- no tail call: the level of its error would change
     return
   end
-  if vim.in_fast_event() then -- the listener may use the API
-    return vim.schedule(function()
-      self.call:progress(done, total, message)
-    end)
-  end
-  self.call:progress(done, total, message)
+  on_main_loop(function()
+    self.call:progress(done, total, message)
+  end)
 end
 
 --- Sends a log message to the client.
@@ -311,13 +312,11 @@ function Ctx:log(level, data)
     report_misuse(self, text:format(tostring(level), table.concat(LEVELS, ', ')))
     return
   end
-  if vim.in_fast_event() then -- the listener may use the API
-    return vim.schedule(function()
-      self:log(level, data)
-    end)
-  elseif not self.call:ended() then
-    self.call:notify('log', level, data)
-  end
+  on_main_loop(function()
+    if not self.call:ended() then
+      self.call:notify('log', level, data)
+    end
+  end)
 end
 
 --- Returns whether the call was cancelled or timed out. Then the tool should stop.
@@ -377,28 +376,39 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param requests table<string, mcp-tools.Input>
 ---@param cb? fun(value: any, err: mcp-tools.Error?)
----@param pick? string returns only the answer with this key
+---@param value_of? fun(results: table): any (default: all answers)
 ---@return any, mcp-tools.Error?
-local function ask(ctx, requests, cb, pick)
+local function ask(ctx, requests, cb, value_of)
   local call = ctx.call
-  local function value_of(results, err)
-    if pick then
-      results = not err and results[pick] or nil
-    end
-    return results, err
-  end
-  if not cb then
-    return ctx:await(function(done)
-      inputs.ask(call, requests, function(results, err)
-        done(value_of(results, err))
-      end)
+  local function begin(done)
+    inputs.ask(call, requests, function(results, err)
+      if value_of then
+        results = not err and value_of(results) or nil
+      end
+      done(results, err)
     end)
   end
-  inputs.ask(call, requests, function(results, err)
-    local ok, thrown = xpcall(cb, trace, value_of(results, err))
+  if not cb then
+    return ctx:await(begin)
+  end
+  begin(function(...)
+    local ok, thrown = xpcall(cb, trace, ...)
     if not ok then
       threw(call, thrown --[[@as any]])
     end
+  end)
+end
+
+--- Sends one request to the client.
+---@param ctx mcp-tools.Ctx
+---@param method any
+---@param params table?
+---@param cb? fun(value: any, err: mcp-tools.Error?)
+---@param field? string of the answer, which alone is wanted
+---@return any, mcp-tools.Error?
+local function ask_one(ctx, method, params, cb, field)
+  return ask(ctx, { answer = { method = method, params = params } }, cb, function(results)
+    return field and results.answer[field] or results.answer
   end)
 end
 
@@ -415,7 +425,7 @@ function Ctx:elicit(message, schema, cb)
   validate('schema', schema, 'table')
   validate('cb', cb, 'callable', true)
   local params = { message = message, requestedSchema = schema }
-  return ask(self, { answer = { method = 'elicitation/create', params = params } }, cb, 'answer')
+  return ask_one(self, 'elicitation/create', params, cb)
 end
 
 --- Asks the client's language model. `params` are those of MCP's `sampling/createMessage`: `messages`, `maxTokens`, …
@@ -428,7 +438,7 @@ function Ctx:sample(params, cb)
   validate('params.messages', params.messages, 'table')
   validate('cb', cb, 'callable', true)
   local whole = vim.tbl_extend('keep', params, { maxTokens = 1000 })
-  return ask(self, { answer = { method = 'sampling/createMessage', params = whole } }, cb, 'answer')
+  return ask_one(self, 'sampling/createMessage', whole, cb)
 end
 
 --- Asks the client for its workspace roots, a list of `{ uri, name? }`.
@@ -436,16 +446,7 @@ end
 ---@return { uri: string, name: string? }[]? roots, mcp-tools.Error? err
 function Ctx:roots(cb)
   validate('cb', cb, 'callable', true)
-  local function pick(answer, err)
-    return answer and answer.roots, err
-  end
-  local requests = { answer = { method = 'roots/list' } }
-  if not cb then
-    return pick(ask(self, requests, nil, 'answer'))
-  end
-  ask(self, requests, function(answer, err)
-    cb(pick(answer, err))
-  end, 'answer')
+  return ask_one(self, 'roots/list', nil, cb, 'roots')
 end
 
 --- Sends several requests to the client at once: key → `{ method, params }`, with the methods `elicitation/create`,
@@ -464,7 +465,7 @@ end
 --- `list_available` before `read` and `list`. Never available for clients without a session.
 ---@return mcp-tools.HostResources
 function Ctx:host_resources()
-  return host_resources.new(self, ask)
+  return host_resources.new(self, ask_one)
 end
 
 -- Handlers ----------------------------------------------------------------------------------------------------------

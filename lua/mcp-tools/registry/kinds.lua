@@ -23,42 +23,18 @@ local M = {}
 ---@field definition string the module that checks definitions (`normalize`) and converts them for clients (`published`)
 ---@field grouped boolean? definitions have groups, which can be switched on or off, and names that clients change
 
----@type mcp-tools.KindRow[] ordered as they are shown
-M.rows = {
-  {
-    kind = 'tools',
-    option = 'tools',
-    key = 'name',
-    what = 'tool',
-    heading = 'tools',
-    definition = 'mcp-tools.registry.definition.tool',
-    grouped = true,
-  },
-  {
-    kind = 'resources',
-    option = 'resources',
-    key = 'uri',
-    what = 'resource',
-    heading = 'resources',
-    definition = 'mcp-tools.registry.definition.resource',
-  },
-  {
-    kind = 'templates',
-    option = 'resources',
-    key = 'uri_template',
-    what = 'resource',
-    heading = 'resource templates',
-    definition = 'mcp-tools.registry.definition.resource',
-  },
-  {
-    kind = 'prompts',
-    option = 'prompts',
-    key = 'name',
-    what = 'prompt',
-    heading = 'prompts',
-    definition = 'mcp-tools.registry.definition.prompt',
-  },
+---@type table[]
+local rows = {
+  { kind = 'tools', option = 'tools', key = 'name', what = 'tool', heading = 'tools', grouped = true },
+  { kind = 'resources', option = 'resources', key = 'uri', what = 'resource', heading = 'resources' },
+  { kind = 'templates', option = 'resources', key = 'uri_template', what = 'resource', heading = 'resource templates' },
+  { kind = 'prompts', option = 'prompts', key = 'name', what = 'prompt', heading = 'prompts' },
 }
+for _, row in ipairs(rows) do
+  row.definition = 'mcp-tools.registry.definition.' .. row.what
+end
+---@type mcp-tools.KindRow[] ordered as they are shown
+M.rows = rows
 
 --- Returns the row of a kind.
 ---@param kind mcp-tools.Kind

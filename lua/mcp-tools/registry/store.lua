@@ -39,17 +39,17 @@ Registry.__index = Registry
 ---  is_pending?: (fun(kind: mcp-tools.Kind): boolean), absence?: fun(name: string): string? } as in mcp-tools.Registry
 ---@return mcp-tools.Registry
 function M.new(opts)
+  local function none()
+    return nil
+  end
+  opts = opts or {}
   local self = setmetatable({
-    prefix = opts and opts.prefix or function()
+    prefix = opts.prefix or function()
       return ''
     end,
-    is_off = opts and opts.is_off or function()
-      return false
-    end,
-    is_pending = opts and opts.is_pending or function()
-      return false
-    end,
-    absence = opts and opts.absence or function() end,
+    is_off = opts.is_off or none,
+    is_pending = opts.is_pending or none,
+    absence = opts.absence or none,
     entries = {},
     disabled = {},
     revisions = {},
@@ -84,13 +84,6 @@ function Registry:changed(kind)
   end
 end
 
----@param handler function
----@return string?
-local function file_of(handler)
-  local source = debug.getinfo(handler, 'S').source
-  return source:sub(1, 1) == '@' and source:sub(2) or nil
-end
-
 --- Logs the findings of a definition and sets its source.
 ---@param what string
 ---@param normalized table
@@ -105,7 +98,8 @@ local function note(what, normalized, old, source)
   end
   normalized.source = source or { origin = 'registered' }
   if normalized.source.origin ~= 'mounted' then -- a mounted tool's handler is ours
-    normalized.source.file = normalized.source.file or file_of(normalized.handler)
+    local source_of_handler = debug.getinfo(normalized.handler, 'S').source
+    normalized.source.file = normalized.source.file or source_of_handler:match('^@(.*)$')
   end
 end
 
@@ -134,15 +128,6 @@ local function label(row, key)
   return row.grouped and key or ("%s '%s'"):format(row.what, key)
 end
 
---- Stores why a definition was refused, until a valid one of that name is added or the name is removed.
----@param kind mcp-tools.Kind
----@param key any
----@param fault string
-function Registry:refuse(kind, key, fault)
-  local name = label(kinds.row(kind), key)
-  self.refused[name], self.refused_kind[name] = fault, kind
-end
-
 --- Adds a definition, or replaces the one with the same key.
 ---@param kind mcp-tools.Kind 'resources' also for templates
 ---@param def mcp-tools.Tool|mcp-tools.Resource|mcp-tools.Prompt
@@ -162,7 +147,8 @@ function Registry:add(kind, def, source)
   end
   if not normalized then
     if not source then
-      self:refuse(row.kind, key, fault)
+      local name = label(row, key)
+      self.refused[name], self.refused_kind[name] = fault, row.kind
     end
     return nil, fault
   end
@@ -224,7 +210,7 @@ end
 local function move(self, kind, from, to, off)
   local moved = false
   for key, entry in pairs(from) do
-    if self.is_off(kind, entry) == off then
+    if (self.is_off(kind, entry) or false) == off then
       to[key], from[key], moved = entry, nil, true
     end
   end
@@ -256,18 +242,19 @@ function Registry:get(name)
   return self.entries.tools[name]
 end
 
+--- Returns a name without the prefix of published names.
+---@param name string
+---@return string
+function Registry:bare(name)
+  local prefix = self.prefix()
+  return name:sub(1, #prefix) == prefix and name:sub(#prefix + 1) or name
+end
+
 --- Returns a tool that is on, by its published or bare name.
 ---@param name string
 ---@return table?
 function Registry:find_tool(name)
-  local prefix = self.prefix()
-  if prefix ~= '' and name:sub(1, #prefix) == prefix then
-    local found = self.entries.tools[name:sub(#prefix + 1)]
-    if found then
-      return found
-    end
-  end
-  return self.entries.tools[name]
+  return self.entries.tools[self:bare(name)] or self.entries.tools[name]
 end
 
 --- Returns the tool that is on and accepts an older name.
@@ -275,10 +262,7 @@ end
 ---@return table? definition
 ---@return table|function|nil alias how the arguments are mapped; see `mcp-tools.Definition.aliases`
 function Registry:find_alias(name)
-  local prefix = self.prefix()
-  if prefix ~= '' and name:sub(1, #prefix) == prefix then
-    name = name:sub(#prefix + 1)
-  end
+  name = self:bare(name)
   for _, definition in pairs(self.entries.tools) do
     local alias = definition.aliases and definition.aliases[name]
     if alias then

@@ -139,7 +139,7 @@ function M.provide(channel, name, definitions, kind, piece)
     local row, key = kinds.row_of(kind, def)
     local definition = type(key) == 'string' and registry:known(row.kind, key) or nil
     if definition then
-      listing.prepare(row.kind, definition, prefix)
+      listing.encoded(row.kind, definition, prefix)
     end
   end
   return { refused = refused }

@@ -1,7 +1,4 @@
 --- The JSON text of `tools/list` and similar lists, encoded once for each change.
----
---- A definition that cannot be encoded is left out, logged, and added to the registry's refused ones, which
---- `:checkhealth` shows.
 
 local json = require('mcp-tools.util.json')
 local kinds = require('mcp-tools.registry.kinds')
@@ -10,27 +7,31 @@ local tool_search = require('mcp-tools.scope.tool_search')
 
 local M = {}
 
+--- A cache by objects that may be garbage-collected.
+---@return table
+local function weak()
+  return setmetatable({}, { __mode = 'k' })
+end
+
 --- Encoded definitions, with the prefix that was used; those for Claude Code apart. A changed definition is a new
 --- table.
----@alias mcp-tools.EncodedDefinitions table<table, { prefix: string, text: string }>
-local plain, claude = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'k' })
+---@type table<boolean, table<table, { prefix: string, text: string }>>
+local caches = { [true] = weak(), [false] = weak() }
 
----@param published fun(entry: table, prefix: string, is_claude: boolean?): table
+--- Encodes one definition. Called early for each of thousands, so that the list does not block the main thread later.
+---@param kind mcp-tools.Kind
 ---@param entry table
 ---@param prefix string
 ---@param is_claude boolean?
----@return string? text
----@return string? fault
-local function encoded(published, entry, prefix, is_claude)
-  local cache = is_claude and claude or plain ---@type mcp-tools.EncodedDefinitions
+---@return string? text nil (logged) if it cannot be encoded
+function M.encoded(kind, entry, prefix, is_claude)
+  local cache = caches[is_claude == true]
   local cached = cache[entry]
   if cached and cached.prefix == prefix then
     return cached.text
   end
-  local ok, definition = xpcall(published, debug.traceback, entry, prefix, is_claude)
-  if not ok then
-    return nil, tostring(definition)
-  end
+  local published = require(kinds.row(kind).definition).published
+  local definition = published(entry, prefix, is_claude)
   local texts = entry.schema_texts or {} -- schemas of a mounted server's tool, published unchanged
   for field in pairs(texts) do
     definition[field] = nil
@@ -40,7 +41,10 @@ local function encoded(published, entry, prefix, is_claude)
     text = ('%s,"%s":%s}'):format(text:sub(1, -2), field, schema)
   end
   cache[entry] = text and { prefix = prefix, text = text } or nil
-  return text, err and err.message
+  if err then
+    log.error("%s '%s' is left out of the list: %s", kinds.row(kind).what, entry.key or entry.name, err.message)
+  end
+  return text
 end
 
 --- Returns the size in bytes of a tool in `tools/list`.
@@ -48,16 +52,8 @@ end
 ---@param prefix string
 ---@return integer
 function M.size(tool, prefix)
-  local text = encoded(require(kinds.row('tools').definition).published, tool, prefix)
+  local text = M.encoded('tools', tool, prefix)
   return text and #text + 1 or 0
-end
-
---- Encodes one definition early, so that a list of thousands does not block the main thread later.
----@param kind mcp-tools.Kind
----@param entry table
----@param prefix string
-function M.prepare(kind, entry, prefix)
-  encoded(require(kinds.row(kind).definition).published, entry, prefix)
 end
 
 ---@param registry mcp-tools.Registry
@@ -67,25 +63,16 @@ end
 ---@param is_claude boolean?
 ---@return string json
 local function encode_list(registry, kind, prefix, view, is_claude)
-  local row = kinds.row(kind)
-  local parts, published = {}, require(row.definition).published
-  local entries
+  local parts, entries = {}, registry:list(kind)
   if view and view.agent then
     entries, prefix = kind == 'tools' and view:agent_tools() or {}, '' -- the agent expects fixed names
   elseif view and view.catalogue == 'search' then
     entries = tool_search.list()
-  else
-    entries = registry:list(kind)
-    entries = view and view:filter(entries) or entries
+  elseif view then
+    entries = view:filter(entries)
   end
   for _, entry in ipairs(entries) do
-    local text, fault = encoded(published, entry, prefix, is_claude)
-    parts[#parts + 1] = text
-    if not text then
-      local key = entry.key or entry.name
-      registry:refuse(kind, key, 'not listed: ' .. fault)
-      log.error("%s '%s' is left out of the list: %s", row.what, key, fault)
-    end
+    parts[#parts + 1] = M.encoded(kind, entry, prefix, is_claude)
   end
   return '[' .. table.concat(parts, ',') .. ']'
 end
@@ -95,9 +82,10 @@ end
 ---@field prefix string
 ---@field text string
 
---- Cached lists by registry, then by view or kind. Entries of unused views are garbage-collected.
----@type table<mcp-tools.Registry, table<mcp-tools.View|mcp-tools.Kind, mcp-tools.EncodedList>>
-local lists, lists_of_claude = setmetatable({}, { __mode = 'k' }), setmetatable({}, { __mode = 'k' })
+--- Cached lists, those for Claude Code apart, by registry, then by view or kind. Entries of unused views are
+--- garbage-collected.
+---@type table<boolean, table<mcp-tools.Registry, table<table|string, mcp-tools.EncodedList>>>
+local lists = { [true] = weak(), [false] = weak() }
 
 --- Returns the list of a kind for clients.
 ---@param registry mcp-tools.Registry
@@ -111,8 +99,8 @@ function M.json(registry, kind, prefix, view, client)
     return encode_list(registry, kind, prefix, view) -- has few tools and is read once
   end
   local is_claude = kind == 'tools' and client ~= nil and client:find('^claude%-code') ~= nil
-  local all = is_claude and lists_of_claude or lists
-  all[registry] = all[registry] or setmetatable({}, { __mode = 'k' })
+  local all = lists[is_claude]
+  all[registry] = all[registry] or weak()
   local cached, key, revision = all[registry], view or kind, registry.revisions[kind]
   local last = cached[key]
   if not last or last.revision ~= revision or last.prefix ~= prefix then

@@ -15,10 +15,9 @@ local MAX_LINE = 120
 
 local READS = { read_only = true, idempotent = true }
 
----@type table<string, mcp-tools.Tool>
+---@type table<string, table> definitions without what they share
 local GIVEN = {
   [M.SEARCH] = {
-    name = M.SEARCH,
     title = 'Find tools of the editor',
     description = 'Finds tools of the running Neovim: unsaved files; definitions, references, callers, subclasses,'
       .. ' types and renames by the language server; diagnostics, quick fixes, formatting; tests, debugger; selection,'
@@ -29,10 +28,8 @@ local GIVEN = {
       limit = { type = 'integer', description = 'Maximum number of tools', default = 10, minimum = 1, maximum = 200 },
     },
     annotations = READS,
-    execute = function() end,
   },
   [M.DESCRIBE] = {
-    name = M.DESCRIBE,
     title = 'Describe tools',
     description = 'Returns descriptions and argument schemas of tools that tools_search has found.',
     args = {
@@ -46,10 +43,8 @@ local GIVEN = {
       },
     },
     annotations = READS,
-    execute = function() end,
   },
   [M.CALL] = {
-    name = M.CALL,
     title = 'Call a tool',
     description = 'Calls a tool of the editor by name, with arguments that match the schema from tools_describe.',
     input_schema = {
@@ -61,7 +56,6 @@ local GIVEN = {
       required = { 'name' },
       additionalProperties = false,
     },
-    execute = function() end,
   },
 }
 
@@ -73,7 +67,8 @@ local made = {}
 ---@return mcp-tools.Definition?
 function M.get(name)
   if GIVEN[name] and not made[name] then
-    made[name] = assert(tool.normalize(GIVEN[name], true))
+    local given = vim.tbl_extend('error', GIVEN[name], { name = name, execute = function() end })
+    made[name] = assert(tool.normalize(given, true))
     made[name].source = { origin = 'bundled', group = 'catalogue' }
   end
   return made[name]
@@ -85,25 +80,14 @@ function M.list()
   return { M.get(M.SEARCH), M.get(M.DESCRIBE), M.get(M.CALL) }
 end
 
---- Returns a tool name without the prefix.
----@param registry mcp-tools.Registry
----@param name any
----@return any
-function M.bare(registry, name)
-  local prefix = registry.prefix()
-  if type(name) == 'string' and prefix ~= '' and vim.startswith(name, prefix) then
-    return name:sub(#prefix + 1)
-  end
-  return name
-end
-
 --- Returns the name of the tool that a call of `tools_call` calls.
 ---@param registry mcp-tools.Registry
 ---@param name any of the call
 ---@param args any
 ---@return string?
 function M.inner(registry, name, args)
-  local inner = M.bare(registry, name) == M.CALL and type(args) == 'table' and args.name
+  local is_call = type(name) == 'string' and registry:bare(name) == M.CALL
+  local inner = is_call and type(args) == 'table' and args.name
   return type(inner) == 'string' and inner or nil
 end
 

@@ -1,4 +1,4 @@
-local per_session = require('mcp-tools.util.per_session')
+local per_session = require('mcp-tools.util.session').keep
 local t = require('helpers')
 
 describe('a value for each session', function()

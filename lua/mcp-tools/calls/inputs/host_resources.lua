@@ -26,17 +26,16 @@ local function not_null(value)
   end
 end
 
----@param value any
----@return boolean
-local function is_string(value)
-  return type(value) == 'string'
-end
-
 ---@param list any
 ---@return boolean
 local function is_strings_or_null(list)
   list = not_null(list)
-  return list == nil or type(list) == 'table' and vim.islist(list) and vim.iter(list):all(is_string)
+  return list == nil
+    or type(list) == 'table'
+      and vim.islist(list)
+      and vim.iter(list):all(function(item)
+        return type(item) == 'string'
+      end)
 end
 
 -- The client's declaration -------------------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ HostResources.__index = HostResources
 
 --- Creates the object for one call.
 ---@param ctx mcp-tools.Ctx
----@param ask fun(ctx: mcp-tools.Ctx, requests: table<string, mcp-tools.Input>, cb: function?, pick: string): any, any
+---@param ask fun(ctx: mcp-tools.Ctx, method: string, params: table?, cb: function?): any, any
 ---@return mcp-tools.HostResources
 function M.new(ctx, ask)
   local call = ctx.call
@@ -242,7 +241,7 @@ end
 function HostResources:read(uri, cb)
   validate('uri', uri, 'string')
   validate('cb', cb, 'callable', true)
-  return self.ask(self.ctx, { answer = { method = M.READ, params = { uri = uri } } }, cb, 'answer')
+  return self.ask(self.ctx, M.READ, { uri = uri }, cb)
 end
 
 local WIRE_NAMES = { scheme = 'scheme', mime_type = 'mimeType', tags = 'tags' }
@@ -267,8 +266,7 @@ function HostResources:list(filter, cb)
       sent[WIRE_NAMES[name]] = value
     end
   end
-  local params = next(sent) and { _meta = { filter = sent } } or nil
-  return self.ask(self.ctx, { answer = { method = M.LIST, params = params } }, cb, 'answer')
+  return self.ask(self.ctx, M.LIST, next(sent) and { _meta = { filter = sent } } or nil, cb)
 end
 
 return M

@@ -275,7 +275,7 @@ end
 ---@return mcp-tools.Error? err
 ---@return table? args of the called tool
 local function find_for_search(registry, name, args, view)
-  local bare = tool_search.bare(registry, name)
+  local bare = type(name) == 'string' and registry:bare(name) or nil
   if bare ~= tool_search.CALL then
     return tool_search.bound(registry, view, bare)
   end

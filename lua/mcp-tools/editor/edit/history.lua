@@ -1,7 +1,7 @@
 --- History of agents' edits in this editor, with the text before each.
 
 local hunk_list = require('mcp-tools.editor.text.hunks')
-local identity = require('mcp-tools.util.identity')
+local identity = require('mcp-tools.util.session').identity
 local paths = require('mcp-tools.files.paths')
 
 local api = vim.api

@@ -2,7 +2,7 @@
 --- replacement of a whole file need the current one.
 
 local lru = require('mcp-tools.util.lru')
-local per_session = require('mcp-tools.util.per_session')
+local per_session = require('mcp-tools.util.session').keep
 
 local M = {}
 

@@ -1,6 +1,6 @@
 --- Shows a message to the user.
 
-local rate = require('mcp-tools.util.rate')
+local rate = require('mcp-tools.util.session').limit
 local messages = require('mcp-tools.editor.user.messages')
 
 --- `:messages` keeps 500 messages, including the user's own.

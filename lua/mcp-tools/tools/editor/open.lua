@@ -7,7 +7,7 @@ local errors = require('mcp-tools.errors')
 local highlight = require('mcp-tools.editor.user.highlight')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
-local rate = require('mcp-tools.util.rate')
+local rate = require('mcp-tools.util.session').limit
 local show = require('mcp-tools.editor.user.show')
 local result = require('mcp-tools.editor.result')
 

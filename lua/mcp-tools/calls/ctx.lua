@@ -8,6 +8,7 @@ local inputs = require('mcp-tools.calls.inputs')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local resource = require('mcp-tools.calls.kinds.resource')
+local task = require('mcp-tools.util.task')
 local utf8 = require('mcp-tools.util.utf8')
 local validate = require('mcp-tools.util.validate')
 
@@ -355,21 +356,9 @@ function Ctx:await(fn)
   if not step then
     error('ctx:await works only in the coroutine of a `run` tool', 2)
   end
-  local results, waiting
-  fn(function(...)
-    if results then
-      return
-    end
-    results = vim.F.pack_len(...)
-    if waiting then
-      step()
-    end
-  end)
-  if not results then
-    waiting = true
+  return task.await(fn, function()
     coroutine.yield(M.AWAIT)
-  end
-  return vim.F.unpack_len(results)
+  end, step)
 end
 
 --- Asks the client and passes the answer to `cb`; without `cb`, in a `run` tool, waits and returns it.

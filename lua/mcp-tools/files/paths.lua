@@ -206,4 +206,13 @@ function M.inside(path, root)
   return path == root or vim.startswith(path, root .. '/')
 end
 
+--- Returns a text that changes when a file does. Nil: there is no regular file.
+---@param path string
+---@return string?
+function M.stamp(path)
+  local stat = uv.fs_stat(path)
+  local format = stat and stat.type == 'file' and '%d %d.%09d %d'
+  return format and format:format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
+end
+
 return M

@@ -12,8 +12,6 @@ local project = require('mcp-tools.instances.project')
 local read_sync = require('mcp-tools.files.read_sync')
 local trusted = require('mcp-tools.privacy.trusted')
 
-local uv = vim.uv
-
 local M = {}
 
 local DIRECTORY = 'lua/mcp-tools/ext'
@@ -30,9 +28,8 @@ local files = {}
 local function list_files()
   local list = {}
   for _, path in ipairs(runtimepath.files(DIRECTORY, '%.lua$')) do
-    local stat = uv.fs_stat(path)
-    if stat and stat.type == 'file' then
-      local stamp = ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size)
+    local stamp = paths.stamp(path)
+    if stamp then
       table.insert(list, { path = path, stamp = stamp })
     end
   end

@@ -49,8 +49,8 @@ local TTL, TTL_VARIABLE = 300, 'MCP_TOOLS_CACHE_TTL'
 ---@type table<string, mcp-tools.Scan>
 local scans = {}
 local listeners = {}
-local scheduled, watching = false, false
---- ns, when the next scan is due. Each call checks it, so it must be cheap.
+local watching = false
+--- ns, when the next scan of all sources is due. Each call checks it, so it must be cheap.
 local due = 0
 
 --- Returns the module of mounts; nil while none is configured, as for most users.
@@ -117,14 +117,6 @@ function M.ttl()
   return seconds and seconds >= 0 and seconds or TTL
 end
 
---- Returns when a source must be scanned again.
----@param name string
----@return number ns; -inf if it was never scanned
-local function due_at(name)
-  local scan = scans[name]
-  return scan and scan.at + M.ttl() * 1e9 or -math.huge
-end
-
 --- Runs the next request of a source, unless one is running.
 ---@param registry mcp-tools.Registry
 ---@param name string
@@ -135,10 +127,6 @@ local function run_next(registry, name)
     return
   end
   scan.busy, scan.at, scan.error = true, uv.hrtime(), nil
-  due = math.huge
-  for _, each in ipairs(M.SOURCES) do
-    due = math.min(due, due_at(each))
-  end
   local over = false
   local function done()
     if over then
@@ -183,6 +171,8 @@ local function request_scan(registry, names, wanted, cb)
   for _, name in ipairs(names) do
     run_next(registry, name)
   end
+  local next_due = uv.hrtime() + M.ttl() * 1e9
+  due = names == M.SOURCES and next_due or math.min(due, next_due)
 end
 
 --- Scans a source when one of its files is written.
@@ -216,29 +206,25 @@ local function watch(registry)
   end
 end
 
---- To be called before the registry is used: scans new sources, and schedules a scan of those whose scan is too old.
+--- To be called before the registry is used: scans all sources the first time, and schedules a scan when the last one
+--- is too old.
 ---@param registry mcp-tools.Registry
 function M.use(registry)
   if uv.hrtime() < due or not config.is_setup() then
     return
   end
   watch(registry)
-  local new, stale = {}, {}
-  for _, name in ipairs(M.SOURCES) do
-    if not scans[name] then
-      table.insert(new, name)
-    elseif not scans[name].busy and uv.hrtime() >= due_at(name) then
-      table.insert(stale, name)
-    end
+  local is_first = due == 0
+  due = math.huge -- until a scan begins
+  if is_first then
+    return request_scan(registry, M.SOURCES)
   end
-  request_scan(registry, new)
-  if #stale > 0 and not scheduled then
-    scheduled = true
-    vim.schedule(function()
-      scheduled = false
-      request_scan(registry, stale)
-    end)
-  end
+  vim.schedule(function()
+    local idle = vim.tbl_filter(function(name)
+      return not scans[name].busy
+    end, M.SOURCES)
+    request_scan(registry, idle)
+  end)
 end
 
 --- Scans one source or all.

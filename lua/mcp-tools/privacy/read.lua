@@ -6,6 +6,7 @@
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
 local line_range = require('mcp-tools.files.line_range')
+local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
 local text = require('mcp-tools.files.text')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -283,13 +284,6 @@ local reading = 0
 ---@type (fun())[]
 local waiting = {}
 
----@param path string
----@return string?
-local function stamp_of(path)
-  local stat = uv.fs_stat(path)
-  return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or nil
-end
-
 ---@param list (fun())[]
 local function call_all(list)
   for _, fn in ipairs(list) do
@@ -333,7 +327,7 @@ end
 ---@return string? fault
 ---@return string? code 'ENOENT', or `READING`
 function M.cached(path, again)
-  local stamp, found = stamp_of(path), nil
+  local stamp, found = paths.stamp(path), nil
   for i, entry in ipairs(kept) do
     if entry.path == path and entry.stamp == stamp then
       found = entry

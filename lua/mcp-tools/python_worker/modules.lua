@@ -34,14 +34,6 @@ local MAX_BYTES = 8 * 1024 * 1024
 ---@field faults string[] errors of the module or of some of its tools
 ---@field ms integer? time it took to read the module
 
---- Returns modification time and size of a file.
----@param path string?
----@return string?
-local function stamp_of(path)
-  local stat = path and uv.fs_stat(path)
-  return stat and stat.type == 'file' and ('%d.%09d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
-end
-
 --- Decides by timestamps whether a cached module is current.
 ---@param known mcp-tools.python_worker.Known?
 ---@param from_disk boolean whether an earlier Neovim process has read it; then a failure need not be retried
@@ -56,7 +48,7 @@ local function check_cached(known, from_disk, ttl)
   if not known.path then -- the module was not found
     return true, recent and from_disk
   end
-  local fits = known.stamp == stamp_of(known.path)
+  local fits = known.stamp == paths.stamp(known.path)
   return fits, fits and recent and (#known.faults == 0 or from_disk)
 end
 
@@ -132,7 +124,7 @@ function M.find()
   end
   for _, name in ipairs(runtimepath.files(DIRECTORY, '^[^_.].*%.py$')) do
     local path = uv.fs_realpath(name)
-    if path and stamp_of(path) then
+    if path and paths.stamp(path) then
       table.insert(list, file_source(path, name, root))
     end
   end
@@ -238,7 +230,7 @@ function Module:read(registry, result)
   self.failed = result.path == nil
   self.known = {
     path = path,
-    stamp = stamp_of(path),
+    stamp = path and paths.stamp(path),
     at = os.time(),
     tools = self.failed and self.registered and before.tools or result.tools,
     faults = result.faults,

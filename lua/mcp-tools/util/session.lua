@@ -17,8 +17,8 @@ function M.identity(ctx)
   return ctx.session or name ~= '' and 'client ' .. name or ctx.host ~= 'mcp' and ctx.host or nil
 end
 
---- Keeps a value for each of the latest sessions; of clients without a session, for each name. Clients that have neither
---- share one.
+--- Keeps a value for each of the latest sessions; of clients without a session, for each name. Clients that have
+--- neither share one.
 ---@generic T
 ---@param make fun(): T
 ---@return fun(ctx: mcp-tools.Ctx|mcp-tools.Call): T, boolean # the value, and whether it is of this client alone

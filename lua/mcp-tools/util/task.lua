@@ -7,11 +7,12 @@ local M = {}
 ---@field uv fun(self, fn: function, ...): any, string?
 local Task = {}
 
---- Starts an asynchronous operation and returns the arguments of `done`, on the main loop.
+--- Starts an asynchronous operation in a coroutine and returns the arguments of `done`.
 ---@param fn fun(done: fun(...))
+---@param suspend fun() yields
+---@param resume fun() resumes the coroutine
 ---@return any ...
-function Task.await(_, fn)
-  local co = assert(coroutine.running())
+function M.await(fn, suspend, resume)
   local results, waiting
   fn(function(...)
     if results then
@@ -19,17 +20,27 @@ function Task.await(_, fn)
     end
     results = vim.F.pack_len(...)
     if waiting then
-      local ok, thrown = coroutine.resume(co)
-      if not ok then
-        error(thrown, 0)
-      end
+      resume()
     end
   end)
   if not results then
     waiting = true
-    coroutine.yield()
+    suspend()
   end
   return vim.F.unpack_len(results)
+end
+
+--- Starts an asynchronous operation and returns the arguments of `done`, on the main loop.
+---@param fn fun(done: fun(...))
+---@return any ...
+function Task.await(_, fn)
+  local co = assert(coroutine.running())
+  return M.await(fn, coroutine.yield, function()
+    local ok, thrown = coroutine.resume(co)
+    if not ok then
+      error(thrown, 0)
+    end
+  end)
 end
 
 --- Calls an asynchronous libuv function and waits for it without blocking.

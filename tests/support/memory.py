@@ -238,6 +238,9 @@ class MemoryEditor:
 
         return self._request("list", answer)
 
+    def instructions(self, names: Sequence[str]) -> asyncio.Future[str]:
+        return self._request("instructions", lambda: f"tools: {', '.join(names)}")
+
     def execute(
         self,
         call_id: str,

@@ -39,6 +39,7 @@ async def test_discover(bridge: Served) -> None:
         "prompts": {"listChanged": True},
         "completions": {},
         "logging": {},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
     }
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-tools.nvim"
 

@@ -95,10 +95,7 @@ class Bodies:
         content = request.content
         if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
             return None
-        data = content.read_nowait()
-        while not content.at_eof():
-            data += content.read_nowait()
-        return data
+        return content.read_nowait()
 
     async def read(self, request: web.Request) -> bytes | web.Response:
         """Returns the body, or the response to one that is too large, too slow or incomplete."""

@@ -209,7 +209,7 @@ def encode_sender(sender: Sender) -> dict[str, Any]:
         fields["session"] = sender.session
     if sender.scope is not None:
         fields["scope"] = encode_scope(sender.scope)
-    if sender.capabilities is not None:
+    if sender.capabilities:
         fields["capabilities"] = packable(sender.capabilities)
     return fields
 

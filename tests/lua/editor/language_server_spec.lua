@@ -202,3 +202,30 @@ describe('diagnostics', function()
     t.eq({ { message = 'bad', severity = 2, source = 'linter', range = range(0, 4, 7) } }, result.items)
   end)
 end)
+
+describe('the extensions of files with a server', function()
+  it('are those of filetypes that are configured, or that a running server has', function()
+    t.eq({}, (ask('$/mcp-tools/extensions', vim.empty_dict())))
+    package.loaded['lspconfig.configs'] = {
+      used = { manager = {}, filetypes = { 'typescript' } },
+      unused = { filetypes = { 'lua' } },
+    }
+    server({})
+    vim.bo[bufnr].filetype = 'python'
+    local found = t.ok(ask('$/mcp-tools/extensions', vim.empty_dict()))
+    package.loaded['lspconfig.configs'] = nil
+    t.eq({ 'python', 'typescript', nil }, { found['.py'], found['.mts'], found['.lua'] })
+    t.eq('typescript', found['.ts'])
+  end)
+
+  it('are those of enabled configurations', function()
+    if vim.fn.has('nvim-0.11') == 0 then
+      return
+    end
+    vim.lsp.config('mine', { cmd = { 'true' }, filetypes = { 'lua' } })
+    vim.lsp.enable('mine')
+    local found = t.ok(ask('$/mcp-tools/extensions', vim.empty_dict()))
+    vim.lsp.enable('mine', false)
+    t.eq('lua', found['.lua'])
+  end)
+end)

@@ -8,6 +8,7 @@ local config = require('mcp-tools.config')
 local documents = require('mcp-tools.editor.language_server.documents')
 local editor_context = require('mcp-tools.editor.context')
 local errors = require('mcp-tools.errors')
+local extensions = require('mcp-tools.editor.language_server.extensions')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local json = require('mcp-tools.util.json')
 local lsp = require('mcp-tools.editor.lsp')
@@ -44,6 +45,9 @@ local REFUSED = {
   ['workspace/executeCommand'] = 'code_actions',
   ['workspace/willRenameFiles'] = 'file_move',
 }
+
+--- A method of our own: the extensions of files that have a server, for `mcp-tools connect --lsp`.
+local EXTENSIONS = '$/mcp-tools/extensions'
 
 --- Maximum wait for diagnostics of the current text, ms.
 local DIAGNOSTICS_MS = 10000
@@ -248,6 +252,8 @@ function M.run(ctx, args)
   if tool then
     local text = '%s is not answered here, because it changes files; use the tool %s%s of Neovim instead'
     return nil, errors.new('access_denied', text:format(method, config.get('tool_prefix'), tool))
+  elseif method == EXTENSIONS then
+    return json.encode(extensions.of(ctx))
   elseif not merge then
     return nil, errors.new('capability_missing', method .. ' is not supported')
   end

@@ -203,9 +203,15 @@ async def test_refusals(stage: Stage) -> None:
     async with stage.client() as client:
         await client.initialize()
         it = client.open(stage.project / "user.py")
+        await client.published(stage.project / "user.py", 1)
         for method, tool in REFUSED.items():
             with pytest.raises(FailedError, match=tool):
                 await client.ask(method, **it, **PUT, newName="x")
+        # Copilot CLI renames only what this answers.
+        assert await client.ask("textDocument/prepareRename", **it, **PUT) == {
+            "start": PUT["position"],
+            "end": PUT["position"],
+        }
         with pytest.raises(FailedError, match="not supported") as raised:
             await client.ask("textDocument/completion", **it, **PUT)
         assert raised.value.code == -32601
@@ -340,6 +346,18 @@ async def test_restarts(stage: Stage, spawn_nvim: Spawn) -> None:
         again = await support.start(spawn_nvim, init=lsp.ATTACH, cwd=stage.project)
         await works()
         await again.nvim.lua(lsp.STOP)
+
+
+async def test_a_blocked_editor(stage: Stage) -> None:
+    """A request is repeated while the editor does not take it, and the client is not told."""
+    async with stage.client() as client:
+        await client.initialize()
+        it = client.open(stage.project / "user.py")
+        await client.ask("textDocument/hover", **it, **PUT)
+        blocking = asyncio.create_task(stage.nvim.lua("vim.uv.sleep(5000)"))
+        await asyncio.sleep(0.1)
+        assert lines(await client.ask("textDocument/definition", **it, **PUT)) == [("shelf.py", 3)]
+        await blocking
 
 
 def resident(pid: int) -> int:

@@ -13,8 +13,10 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
-from typing import Any, BinaryIO, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
 
 from .. import __version__
 from .offline import VERSIONS
@@ -29,6 +31,9 @@ MAX_BODY = 64 * 1024 * 1024
 MAX_HEADER = 4096
 """Maximum bytes of a line of a message's header."""
 
+BLOCKED_SECONDS = 30.0
+"""Time in which a request is repeated while the editor is blocked, such as by the start of a server."""
+
 EXIT_SECONDS = 2.0
 """Time after `shutdown` in which the client sends `exit`; Claude Code never does."""
 
@@ -37,7 +42,14 @@ INITIALIZE = 0
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 NOT_INITIALIZED, CANCELLED, FAILED = -32002, -32800, -32803
-ERROR_CODES = {"capability_missing": -32601, "validation_error": -32602, "cancelled": CANCELLED}
+BLOCKED = 1
+"""Not an error of the protocol: the editor did not start the call, and will not."""
+ERROR_CODES = {
+    "editor_blocked": BLOCKED,
+    "capability_missing": -32601,
+    "validation_error": -32602,
+    "cancelled": CANCELLED,
+}
 """Error code of the editor → of the protocol; FAILED for all others."""
 
 WARNING = 2
@@ -55,6 +67,7 @@ CAPABILITIES: dict[str, Any] = {
     "documentSymbolProvider": True,
     "workspaceSymbolProvider": True,
     "callHierarchyProvider": True,
+    "renameProvider": {"prepareProvider": True},  # refused, but the refusal names the tool to use
     "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False},
 }
 """What a client can use. It does not depend on the editor, which may start later, or restart."""
@@ -64,18 +77,23 @@ class EndOfMessagesError(Exception):
     """The stream has ended, or what follows is not a message."""
 
 
-class Asked(NamedTuple):
+@dataclass
+class Asked:
     """A call of the editor that is not answered yet.
 
     Attributes:
+        arguments: of the call.
         id: id of the client's request; None = diagnostics to publish.
         uri: of the document whose diagnostics are published.
         version: of that document.
+        until: when it is no longer repeated.
     """
 
-    id: Any
+    arguments: dict[str, Any]
+    id: Any = None
     uri: str = ""
     version: Any = None
+    until: float = field(default_factory=lambda: time.monotonic() + BLOCKED_SECONDS)
 
 
 class LanguageServer:
@@ -142,7 +160,10 @@ class LanguageServer:
             timer.daemon = True
             timer.start()
         else:
-            self._ask(Asked(id_), method, params)
+            arguments = {"method": method, "params": params}
+            if method == SYMBOL and self._latest:
+                arguments["near"] = self._latest
+            self._ask(Asked(arguments, id_))
 
     def _on_notification(self, method: str, params: dict[str, Any]) -> None:
         document = params.get("textDocument")
@@ -160,18 +181,15 @@ class LanguageServer:
                 self._cancel(lambda asked: asked.uri == uri)
             if method in ("textDocument/didOpen", "textDocument/didChange"):
                 self._latest = uri
-                self._ask(
-                    Asked(None, uri, document.get("version")), DIAGNOSTIC, {"textDocument": {"uri": uri}}
-                )
+                arguments = {"method": DIAGNOSTIC, "params": {"textDocument": {"uri": uri}}}
+                self._ask(Asked(arguments, uri=uri, version=document.get("version")))
 
-    def _ask(self, asked: Asked, method: str, params: dict[str, Any]) -> None:
-        arguments = {"method": method, "params": params}
-        if method == SYMBOL and self._latest:
-            arguments["near"] = self._latest
+    def _ask(self, asked: Asked) -> None:
         with self._lock:
             id_ = next(self._ids)
             self._asked[id_] = asked
-        self._send({"id": id_, "method": "tools/call", "params": {"name": TOOL, "arguments": arguments}})
+        call = {"name": TOOL, "arguments": asked.arguments}
+        self._send({"id": id_, "method": "tools/call", "params": call})
 
     def _cancel(self, is_meant: Callable[[Asked], bool]) -> bool:
         """Cancels calls, which are then not answered; returns whether there were any."""
@@ -204,7 +222,9 @@ class LanguageServer:
     def _finish(self, asked: Asked, message: dict[str, Any]) -> None:
         """Passes on the answer to a call."""
         code, text = _outcome(message)
-        if code is None and asked.uri:
+        if code == BLOCKED and time.monotonic() < asked.until:
+            self._ask(asked)
+        elif code is None and asked.uri:
             published = {"uri": asked.uri, "diagnostics": json.loads(text)["items"]}
             if isinstance(asked.version, int):
                 published["version"] = asked.version
@@ -215,7 +235,7 @@ class LanguageServer:
             text = f"no diagnostics of {asked.uri}: {text}"
             self._notify("window/logMessage", {"type": WARNING, "message": text})
         else:
-            self._fail(asked.id, code, text)
+            self._fail(asked.id, FAILED if code == BLOCKED else code, text)
 
     def _answer(self, id_: Any, result: bytes) -> None:
         """Answers a request with the JSON text of its result, which may be large."""

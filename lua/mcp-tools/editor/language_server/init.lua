@@ -38,7 +38,6 @@ local REFUSED = {
   ['codeAction/resolve'] = 'code_actions',
   ['textDocument/codeAction'] = 'code_actions',
   ['textDocument/formatting'] = 'code_format',
-  ['textDocument/prepareRename'] = 'symbol_rename',
   ['textDocument/rangeFormatting'] = 'code_format',
   ['textDocument/rename'] = 'symbol_rename',
   ['workspace/applyEdit'] = 'file_edit',
@@ -252,6 +251,9 @@ function M.run(ctx, args)
   if tool then
     local text = '%s is not answered here, because it changes files; use the tool %s%s of Neovim instead'
     return nil, errors.new('access_denied', text:format(method, config.get('tool_prefix'), tool))
+  elseif method == 'textDocument/prepareRename' then
+    -- Only then Copilot CLI sends the request whose refusal names the tool.
+    return json.encode({ start = params.position, ['end'] = params.position })
   elseif method == EXTENSIONS then
     return json.encode(extensions.of(ctx))
   elseif not merge then

@@ -22,6 +22,8 @@ def script() -> None:
     if "." in name and all(part.isidentifier() for part in name.split(".")):
         importlib.import_module(f"mcp_tools_nvim.{name}").main(*arguments)
         return
+    if name == "hook" and not {"-h", "--help"} & {*arguments}:
+        importlib.import_module("mcp_tools_nvim.relay.hook").main(arguments)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during the imports prints no traceback
     run = importlib.import_module("mcp_tools_nvim.cli.main").run
 

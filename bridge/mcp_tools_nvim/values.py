@@ -272,6 +272,7 @@ class Limits:
     answer: int = 60_000
     parked: int = 600_000
     task_after: int = 10_000
+    hook: int = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +332,7 @@ class Hello:
         token: a new token, because a foreign process holds the wanted port; replaces the environment's.
         settings: see `Settings`.
         endpoints: endpoints of terminal agents.
+        hook_token: token of agents' hooks; None = they are off.
     """
 
     boot: str
@@ -339,3 +341,11 @@ class Hello:
     token: str | None
     settings: Settings
     endpoints: tuple[AgentEndpoint, ...] = ()
+    hook_token: str | None = field(default=None, repr=False)
+
+
+class HookReply(NamedTuple):
+    """Neovim's answer to an event of an agent's hook; `pending` = it follows as an event."""
+
+    text: str
+    pending: bool = False

@@ -35,6 +35,9 @@ function M.setup(opts)
       require('mcp-tools.agents').follow()
     end)
   end
+  if opts and opts.hooks and package.loaded['mcp-tools.bridge.current'] then
+    require('mcp-tools.bridge.current').follow_hooks()
+  end
   if next(require('mcp-tools.config').get().integrations) or package.loaded['mcp-tools.agents.integrations'] then
     vim.schedule(function()
       require('mcp-tools.agents.integrations').follow()

@@ -226,7 +226,7 @@ async def served(
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
-    agents = Agents(editor, endpoints, TOKEN, lambda token: None)
+    agents = Agents(editor, replace(parts.hello, endpoints=endpoints), TOKEN, lambda token: None)
     parts.watcher, parts.server_info = agents.session_events, agents.endpoints.server_info
     app = App(parts)
     agents.join(app)

@@ -15,7 +15,8 @@ from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..sessions.registry import Sessions
 from ..sessions.session import MAX_NOTICE, Session
-from ..values import AgentEndpoint, ServerInfo
+from ..values import AgentEndpoint, Hello, ServerInfo
+from .hooks import Hooks
 from .registrations import Registrations
 from .router import AgentRouter, Endpoints
 from .unix import UnixSockets
@@ -41,7 +42,7 @@ class Agents:
 
     Args:
         editor: names the endpoints.
-        endpoints: those from `hello`.
+        hello: names the endpoints and the token of hooks.
         token: the bearer token of clients.
         hide: receives each token, which must not be logged.
     """
@@ -49,12 +50,12 @@ class Agents:
     def __init__(
         self,
         editor: NvimEditor,
-        endpoints: tuple[AgentEndpoint, ...],
+        hello: Hello,
         token: str,
         hide: Callable[[str], None],
     ) -> None:
         self._editor = editor
-        self._wanted = endpoints
+        self._wanted = hello.endpoints
         self._lsp = AgentEndpoint(
             LSP,
             lsp_token(token),
@@ -67,6 +68,7 @@ class Agents:
         self.endpoints = Endpoints()
         self.session_events = SessionEvents(editor)
         self._registrations = Registrations(editor, hide)
+        self._hooks = Hooks(editor, hello, hide)
         self._handlers: Handlers | None = None
         self._router: AgentRouter | None = None
         self._sockets: UnixSockets | None = None
@@ -81,7 +83,8 @@ class Agents:
         self._registrations.set_sessions(app.handlers.sessions)
         router = self._router = AgentRouter(app.handlers, self.endpoints, self._registrations, app.body_limit)
         self._sockets = UnixSockets(router.match, app.body_limit)
-        app.match_agent = router.match
+        self._hooks.bodies = app.handlers.bodies
+        app.match_agent = lambda request: self._hooks.match(request) or router.match(request)
 
     async def open(self) -> None:
         """Opens the wanted endpoints and reports which are open."""

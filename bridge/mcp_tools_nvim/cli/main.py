@@ -32,6 +32,7 @@ COMMANDS = {
     "config": "print the configuration of an AI client",
     "connect": "add this server to an AI client's configuration",
     "disconnect": "remove it again",
+    "hook": "answer an event of a terminal agent (see `connect --hooks`)",
     "serve": "start a bridge for a Neovim that listens at an address",
     "completion": "print completions for bash, zsh or fish",
 }
@@ -41,7 +42,7 @@ _MODULES = {
     **dict.fromkeys(("call", "tools", "resources", "prompts"), "requests"),
     **dict.fromkeys(("clients", "config", "connect", "disconnect"), "clients"),
     **dict.fromkeys(("list", "doctor"), "status"),
-    **dict.fromkeys(("stdio", "lsp", "serve"), "start"),
+    **dict.fromkeys(("stdio", "lsp", "hook", "serve"), "start"),
 }
 """Subcommand → its module, which has `add_NAME` and `run_NAME`; the others have a module of their own."""
 

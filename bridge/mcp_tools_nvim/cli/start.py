@@ -1,4 +1,4 @@
-"""Subcommands that serve: `stdio` and `lsp` for an AI client, `serve` for a Neovim at an address."""
+"""Subcommands for AI clients: `stdio`, `lsp` and `hook`; `serve` for a Neovim at an address."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from functools import partial
 
 from ..instances.proof import lsp_token
-from ..relay import lsp
+from ..relay import hook, lsp
 from ..relay.serve import serve
 from . import editors
 from .show import CommandError, Exit
@@ -36,6 +36,17 @@ def run_lsp(options: argparse.Namespace) -> int:
     if options.url is not None:
         editors.choose_bridge(options)  # reports an invalid URL at once
     return lsp.serve(partial(editors.find_bridge, options, lsp_token))
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `hook`."""
+    parser.add_argument("agent", nargs="?", default="", help="name of the agent, such as claude")
+
+
+def run_hook(options: argparse.Namespace) -> int:
+    """Answers the event on stdin; does not return."""
+    hook.main([options.agent])
+    return 0
 
 
 def add_serve(parser: argparse.ArgumentParser) -> None:

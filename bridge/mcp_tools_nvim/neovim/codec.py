@@ -16,6 +16,7 @@ from ..values import (
     AgentEndpoint,
     FieldError,
     Hello,
+    HookReply,
     Inputs,
     Limits,
     Listing,
@@ -124,7 +125,14 @@ def hello(raw: Any) -> Hello:
         token=raw.get("token") or None,
         settings=_settings(_table(raw.get("settings"))),
         endpoints=endpoints(raw.get("endpoints")),
+        hook_token=raw.get("hook_token") or None,
     )
+
+
+def hook_reply(raw: Any) -> HookReply:
+    """Decodes the answer to an event of an agent's hook."""
+    reply = _table(raw)
+    return HookReply(clean(reply.get("text") or ""), reply.get("pending") is True)
 
 
 def endpoints(raw: Any) -> tuple[AgentEndpoint, ...]:

@@ -20,6 +20,7 @@ from ..values import (
     CallRequest,
     Hello,
     HelloInfo,
+    HookReply,
     Kind,
     Listing,
     Mode,
@@ -258,6 +259,12 @@ class NvimEditor:
         """Reports an event of a terminal agent's session (`opened`, `notified`, `left`)."""
         self._notify("agent_event", (event, data, self._channel_id))
 
+    def hook(self, event_id: str, event: dict[str, Any], within: float) -> asyncio.Future[HookReply]:
+        """Passes on an event of an agent's hook; Neovim ignores it if it reads it after `within` seconds."""
+        start_by = self._channel.time() + within
+        args = (event_id, event, self._clock.to_editor(start_by), self._channel_id)
+        return self._request("hook", args, start_by, codec.hook_reply)
+
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
     ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
@@ -288,6 +295,8 @@ class NvimEditor:
                 changed(kind, revision): a list of definitions has changed
                 updated(uri): a subscribed resource has changed
                 endpoints(endpoints): the endpoints of terminal agents
+                hook_token(token): the token of agents' hooks; empty = they are off
+                hook(event_id, text): the later answer to an event of an agent's hook
                 integrations({url, servers}): the agents' servers to register with
                 push(agent, session, method, params, latest): a notification for a session of an agent, or for
                     all; `params` is JSON text, `latest` replaces unsent ones of the method
@@ -309,8 +318,10 @@ class NvimEditor:
             name, values = "mount", (name, args)
         elif name == "changed" and count == 2:
             values = args[0], int(args[1])
-        elif name == "updated" and count == 1:
+        elif name in ("updated", "hook_token") and count == 1:
             values = (args[0],)
+        elif name == "hook" and count == 2:
+            values = args[0], codec.clean(args[1])
         elif name == "endpoints" and count == 1:
             values = (codec.endpoints(codec.json_value(args[0])),)
         elif name == "integrations" and count == 1:

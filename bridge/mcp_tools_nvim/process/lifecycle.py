@@ -124,7 +124,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
             parts = await ending.unless(_meet(environment, editor, claim, handler))
             if parts is not None:
-                agents = Agents(editor, parts.hello.endpoints, parts.token, handler.hide)
+                agents = Agents(editor, parts.hello, parts.token, handler.hide)
                 parts.watcher = agents.session_events
                 parts.server_info = agents.endpoints.server_info
                 app = App(parts)

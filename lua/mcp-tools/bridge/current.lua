@@ -43,6 +43,22 @@ local M = { state = 'stopped', tries = 0, reported = { hello = {} } }
 ---@field open string[] names of agents
 ---@field failed table<string, string> name → why the endpoint could not be opened
 
+local hook_token ---@type string?
+
+--- Returns the token of agents' hooks, which may report events and receive context, but call no tools; nil: all of them
+--- are off. It is new after they were off, and in every Neovim.
+---@return string?
+function M.hook_token()
+  local options = config.get('hooks')
+  if not (options.context or options.diagnostics or options.reminder) then
+    hook_token = nil
+  elseif not hook_token then
+    hook_token = vim.text.hexencode(assert(vim.uv.random(32)))
+    log.hide(hook_token)
+  end
+  return hook_token
+end
+
 local listeners = {} ---@type (fun(what: 'clients'?))[]
 
 --- Calls `fn` on every state change.
@@ -180,8 +196,15 @@ function M.publish()
       port = endpoint.port,
       token = endpoint.token,
       boot = project.boot,
+      hook = M.hook_token() or vim.NIL,
     })
   end
+end
+
+--- Applies the options of agents' hooks.
+function M.follow_hooks()
+  M.send('hook_token', M.hook_token() or '')
+  M.publish()
 end
 
 --- Reports that the bridge is ready.

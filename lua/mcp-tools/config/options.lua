@@ -94,6 +94,26 @@ return {
       .. ' (|mcp-tools-agents|): { "copilot" }. The others always ask.',
   },
   {
+    path = 'hooks.context',
+    type = 'boolean',
+    default = true,
+    description = 'Hooks of terminal agents (|mcp-tools-hooks|): report what you have open, selected and unsaved, with'
+      .. ' each prompt what has changed.',
+  },
+  {
+    path = 'hooks.diagnostics',
+    type = 'boolean',
+    default = true,
+    description = 'Hooks of terminal agents: report new diagnostics of the files that the agent has edited.',
+  },
+  {
+    path = 'hooks.reminder',
+    type = 'boolean',
+    default = false,
+    description = 'Hooks of terminal agents: after the third text search for one name in a turn, point to the symbol'
+      .. ' tools.',
+  },
+  {
     path = 'integrations',
     type = 'map',
     default = {},

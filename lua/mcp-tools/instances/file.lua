@@ -23,6 +23,7 @@ local FOCUS_THROTTLE = 1e9
 ---@field token string
 ---@field focused_at integer unix seconds
 ---@field boot? string
+---@field hook? string|vim.NIL token of agents' hooks
 
 local current ---@type mcp-tools.Instance?
 local last_focus = 0
@@ -117,6 +118,7 @@ end
 ---@field port integer
 ---@field token string
 ---@field boot? string
+---@field hook? string|vim.NIL token of agents' hooks
 
 --- Writes or updates this editor's file.
 ---@param facts mcp-tools.bridge.InstanceFacts

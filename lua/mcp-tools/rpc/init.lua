@@ -198,12 +198,13 @@ function M.hello(id, info)
   local channel = attached[id] or setmetatable({ id = id, answering = {}, buckets = {} }, Channel)
   channel.role = info.role
   channels.attach(channel)
-  local token, endpoints ---@type string?, mcp-tools.agents.Endpoint[]?
+  local token, endpoints, hook_token ---@type string?, mcp-tools.agents.Endpoint[]?, string?
   if info.role == 'client' then
     channels.keep_watch() -- a client that was killed does not call `lost`
   else
     token = current.attached(id, info)
     endpoints = config.get('agents') and require('mcp-tools.agents').endpoints(id) or nil -- start-up cost
+    hook_token = id == current.reported.channel and current.hook_token() or nil
     local mounts = package.loaded['mcp-tools.mounts'] -- start-up cost: loaded later, if needed
     if mounts then
       mounts.sync()
@@ -219,6 +220,7 @@ function M.hello(id, info)
     versions = { nvim = tostring(vim.version()), plugin = project.VERSION },
     token = token,
     endpoints = endpoints,
+    hook_token = hook_token,
     settings = current_settings,
   }
 end
@@ -471,6 +473,22 @@ function M.agent_event(event, data, id)
     watch_disk_writes()
     require('mcp-tools.agents').handle(event, data) -- start-up cost
   end
+end
+
+--- Answers an event of an agent's hook. A late request changes nothing, since nobody waits for its answer.
+---@param id string of the event
+---@param event mcp-tools.hooks.Event
+---@param start_by integer
+---@param channel integer of the bridge
+---@return { text: string?, pending: boolean? } pending: the event `hook(id, text)` follows
+function M.hook(id, event, start_by, channel)
+  if channel ~= current.reported.channel or not current.hook_token() or uv.hrtime() > start_by then
+    return {}
+  end
+  watch_disk_writes()
+  return require('mcp-tools.agents.hooks').handle(event, function(text) -- start-up cost
+    current.send('hook', id, text or '')
+  end)
 end
 
 return M

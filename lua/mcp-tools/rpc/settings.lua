@@ -10,11 +10,12 @@ local tool_search = require('mcp-tools.scope.tool_search')
 
 local M = {}
 
---- Time limits of the bridge in ms that are not options; tests shorten them. `orphan_grace`: how long a call continues
+--- Time limits of the bridge in ms that are not options; tests change them. `orphan_grace`: how long a call continues
 --- after its client has disconnected and is silent. `answer`: how long a client may take to list its roots, or to list
 --- or read its files. `parked`: how long a call waits for answers of a client without a session. `task_after`: after
---- which time a call becomes a task for clients that support it.
-M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000, task_after = 10000 }
+--- which time a call becomes a task for clients that support it. `hook`: how long an agent's hook waits for a blocked
+--- editor.
+M.limits = { orphan_grace = 60000, answer = 60000, parked = 600000, task_after = 10000, hook = 150 }
 
 current.on_announce(function()
   return selection.is_empty('tools') and 'no bundled tools: setup({ tools = "recommended" })' or nil

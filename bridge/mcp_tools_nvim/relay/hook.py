@@ -1,0 +1,224 @@
+"""The hook of terminal agents, `python3 -I hook.py AGENT`: the event on stdin, text for the model on stdout.
+
+Stand-alone, since an agent waits for every start of it. It prints nothing and succeeds whatever goes wrong:
+without an editor nobody should notice it.
+
+The editor is found by the instance files of this user only. The bridge must prove to know the token in that
+file before it gets the event and the token of hooks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `typing` takes time
+    from collections.abc import Sequence
+    from typing import Any
+
+SECONDS = 0.19
+"""Time for proof and answer: an editor that is blocked delays the agent no longer."""
+DIAGNOSTICS_SECONDS = 1.7
+"""Time for the answer to an edit, after the proof."""
+MAX_INPUT = 64 * 1024 * 1024
+MAX_FILE = 64 * 1024
+MAX_ANSWER = 64 * 1024
+LABEL = "mcp-tools.nvim health proof 1"
+"""Same as in instances/proof.py."""
+
+EVENTS = {
+    "SessionStart": "session",
+    "UserPromptSubmit": "prompt",
+    "BeforeAgent": "prompt",
+    "PostToolUse": "tool",
+    "AfterTool": "tool",
+}
+# Names of the agents' own tools; those of MCP servers have prefixes.
+EDITS = {"Edit", "Write", "NotebookEdit", "edit", "write", "create", "replace", "write_file"}
+EDITS |= {"apply_patch", "patch"}
+SEARCHES = ("Grep", "grep", "rg", "grep_search", "search_file_content")
+SHELLS = ("Bash", "bash", "shell", "run_shell_command")
+PATHS = ("file_path", "path", "filePath", "notebook_path")
+
+_PATCHED = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_GREP = re.compile(
+    r"""\b(?:rg|ag|ack|(?:git )?[ef]?grep)\b(?:\s+-\S+)*\s+["']?((?:\\b)?\w+(?:\\b)?)["']?(?=\s|$)"""
+)
+_NAME = re.compile(r"(?:\\b)?([A-Za-z_]\w{2,})(?:\\b)?")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Handles one event."""
+    try:
+        given = json.loads(sys.stdin.buffer.read(MAX_INPUT))
+        cwd = given.get("cwd") if os.path.isabs(given.get("cwd") or "") else os.getcwd()
+        event = event_of(given, cwd)
+        instance = find_instance(cwd) if event else None
+        if event and instance:
+            event["agent"] = arguments[0] if arguments else ""
+            if text := ask(instance, event):
+                answer = {"hookEventName": given["hook_event_name"], "additionalContext": text}
+                # Copilot CLI reads the field at the top, the others the one inside.
+                sys.stdout.write(json.dumps({"hookSpecificOutput": answer, "additionalContext": text}))
+                sys.stdout.flush()
+    except BaseException:  # noqa: BLE001, S110 - boundary: agents show errors of hooks
+        pass
+    os._exit(0)
+
+
+def event_of(given: dict[str, Any], cwd: str) -> dict[str, Any] | None:
+    """Returns the event for the editor; None if it has no use for it."""
+    kind = EVENTS.get(str(given.get("hook_event_name")))
+    event: dict[str, Any] = {"event": kind, "session": str(given.get("session_id", ""))[:200]}
+    if kind == "prompt" and not given.get("prompt"):
+        event["event"] = "continue"  # Qwen Code, before each request to its model
+    elif kind == "tool":
+        values, name = given.get("tool_input"), given.get("tool_name")
+        values = values if isinstance(values, dict) else {}
+        word = searched(name, values)
+        if name in EDITS:
+            event["event"] = "edit"
+            event["paths"] = [os.path.join(cwd, path) for path in edited(values)][:20]
+        elif word:
+            event["event"], event["word"] = "search", word
+        else:
+            return None
+    return event if kind else None
+
+
+def edited(values: dict[str, Any]) -> list[str]:
+    """Returns the paths in the arguments of an edit."""
+    paths = [values[name] for name in PATHS if isinstance(values.get(name), str)]
+    for text in values.values():
+        if isinstance(text, str) and text.startswith("*** Begin Patch"):
+            paths += [path.strip() for path in _PATCHED.findall(text)]
+    return paths
+
+
+def searched(tool: Any, values: dict[str, Any]) -> str | None:
+    """Returns the name that a text search is for; None for other searches and tools."""
+    text = values.get("pattern") if tool in SEARCHES else None
+    if tool in SHELLS:
+        found = _GREP.search(str(values.get("command", "")))
+        text = found and found[1]
+    found = _NAME.fullmatch(text) if isinstance(text, str) else None
+    return found and found[1]
+
+
+def find_instance(cwd: str) -> dict[str, Any] | None:
+    """Returns the running editor of the project, the last focused of several; None if there is none."""
+    here, found = os.path.realpath(cwd), []
+    for directory in directories():
+        for name in os.listdir(directory):
+            one = read_instance(os.path.join(directory, name)) if name.endswith(".json") else None
+            root = os.path.realpath(one["root"]).rstrip("/") if one else None
+            if one and root is not None and f"{here}/".startswith(f"{root}/"):
+                found.append((len(root), one.get("focused_at", 0), one["pid"], one))
+    return max(found)[-1] if found else None
+
+
+def directories() -> list[str]:
+    """Returns the private directories of instance files.
+
+    The settings of a project may set variables, so a directory that one of them names may not be in a
+    repository.
+    """
+    import pwd
+
+    uid, environ = os.getuid(), os.environ
+    home = pwd.getpwuid(uid).pw_dir
+    name = environ.get("NVIM_APPNAME") or "nvim"
+    runtime, state = environ.get("XDG_RUNTIME_DIR"), environ.get("XDG_STATE_HOME")
+    found = [f"/run/user/{uid}/mcp-tools", f"{home}/.local/state/nvim/mcp-tools/instances"]
+    named = [f"{runtime}/mcp-tools", f"{state or home + '/.local/state'}/{name}/mcp-tools/instances"]
+    found += [path for path in named if path not in found and os.path.isabs(path) and not in_repository(path)]
+    return [path for path in found if os.path.isdir(path) and is_private(os.lstat(path))]
+
+
+def in_repository(path: str) -> bool:
+    """Whether a path is in a git repository."""
+    path = os.path.realpath(path)
+    while path != os.path.dirname(path):
+        path = os.path.dirname(path)
+        if os.path.lexists(os.path.join(path, ".git")):
+            return True
+    return False
+
+
+def is_private(about: os.stat_result) -> bool:
+    """Whether only this user can use a file or directory."""
+    return about.st_uid == os.getuid() and not about.st_mode & 0o077
+
+
+def read_instance(path: str) -> dict[str, Any] | None:
+    """Returns the content of an instance file; None if it is not usable or its editor has ended."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            if not is_private(os.fstat(file.fileno())):
+                return None
+            one = json.loads(os.fsdecode(file.read(MAX_FILE)))
+        os.kill(one["pid"], 0)
+        texts = [one[name] for name in ("root", "token", "hook", "url")]
+        return one if all(texts) and all(isinstance(text, str) for text in texts) else None
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        return None
+
+
+def ask(instance: dict[str, Any], event: dict[str, Any]) -> str | None:
+    """Returns the text of the bridge for an event; None if another process listens there."""
+    import hmac
+
+    port = int(instance["port"])
+    host = "::1" if "://[::1]" in instance["url"] else "127.0.0.1"
+    name = f"[{host}]" if ":" in host else host
+    nonce = os.urandom(16).hex()
+    message = f"{LABEL}\0{port}\0{nonce}".encode()
+    wanted = hmac.new(instance["token"].encode(), message, "sha256").hexdigest()
+    until = time.monotonic() + SECONDS
+    with socket.create_connection((host, port), SECONDS) as connection:
+        head = f"GET /health?nonce={nonce} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n"
+        proof = str(exchange(connection, head.encode(), until).get("proof"))
+        if not hmac.compare_digest(proof.encode("utf-8", "replace"), wanted.encode()):
+            return None
+        body = json.dumps(event).encode()
+        head = (
+            f"POST /hook HTTP/1.1\r\nHost: {name}:{port}\r\nAuthorization: Bearer {instance['hook']}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        if event["event"] == "edit":
+            until = time.monotonic() + DIAGNOSTICS_SECONDS
+        text = exchange(connection, head.encode() + body, until).get("text")
+    return text if isinstance(text, str) else None
+
+
+def exchange(connection: socket.socket, request: bytes, until: float) -> dict[str, Any]:
+    """Sends a request and returns the JSON object in the body of the answer."""
+    connection.sendall(request)
+    data, size = b"", None
+    while size is None or len(data) < size:
+        left = until - time.monotonic()
+        if left <= 0 or len(data) > MAX_ANSWER:
+            raise TimeoutError
+        connection.settimeout(left)
+        part = connection.recv(MAX_ANSWER)
+        if not part:
+            raise ConnectionError
+        data += part
+        end = data.find(b"\r\n\r\n")
+        if size is None and end >= 0:
+            status, _, fields = data[:end].partition(b"\r\n")
+            length = re.search(rb"(?im)^content-length:\s*(\d+)\s*$", fields)
+            if status.split(b" ")[1:2] != [b"200"] or not length:
+                raise ConnectionError
+            size = end + 4 + int(length[1])
+    answer = json.loads(data[end + 4 :])
+    return answer if isinstance(answer, dict) else {}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..client_config import change, skill
+from ..client_config import change, hooks, skill
 from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
@@ -98,11 +98,19 @@ def run_connect(options: argparse.Namespace) -> int:
     """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
-    entry = change.add_entry(client, server_of(options, client, scope, root), scope, root)
-    text = skill_of(client, scope, root, options) if options.skill else None
+    changes = [change.add_entry(client, server_of(options, client, scope, root), scope, root)]
+    paths: dict[str, str | None] = {"skill": None, "hooks": None}
     advice = advice_of(options, client, scope, root)
+    if options.hooks:
+        line = program.hook_line(scope, root, client.hooks.agent if client.hooks else "")
+        changes = hooks.add_hooks(changes[0], client, line, scope, root)
+        paths["hooks"] = str(changes[-1].path)
+        advice = f"{advice} {client.hooks.advice if client.hooks else ''}".rstrip()
+    if options.skill:
+        changes.append(skill_of(client, scope, root, options))
+        paths["skill"] = str(changes[-1].path)
     done = f"{client.title} is connected. {advice}".rstrip()
-    return _offer(options, entry, text, done, f"{client.title} is connected already", advice=advice)
+    return _offer(options, changes, done, f"{client.title} is connected already", **paths, advice=advice)
 
 
 def add_disconnect(parser: argparse.ArgumentParser) -> None:
@@ -115,38 +123,37 @@ def run_disconnect(options: argparse.Namespace) -> int:
     """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
-    entry = change.remove_entry(client, scope, root)
+    changes = hooks.remove_hooks(change.remove_entry(client, scope, root), client, scope, root)
     text = skill.remove_skill(client, scope, root)
-    return _offer(
-        options, entry, text, f"{client.title} is disconnected.", f"{client.title} is not connected"
-    )
+    changes += [text] if text else []
+    done, unchanged = f"{client.title} is disconnected.", f"{client.title} is not connected"
+    return _offer(options, changes, done, unchanged, skill=str(text.path) if text else None)
 
 
 def _offer(
-    options: argparse.Namespace, entry: Change, text: Change | None, done: str, unchanged: str, **more: str
+    options: argparse.Namespace, wanted: list[Change], done: str, unchanged: str, **more: str | None
 ) -> int:
-    """Writes the entry and the skill if something changes and the user agrees, and prints the outcome.
+    """Writes the changes if there are any and the user agrees, and prints the outcome.
+
+    Args:
+        options: the options of the command.
+        wanted: the change of the entry, then others.
+        done: printed afterwards.
+        unchanged: printed if nothing has to be changed.
+        more: printed as JSON.
 
     Raises:
         ChangeError: a file cannot be written.
     """
-    changes = [each for each in (entry, text) if each is not None and not each.is_empty]
+    path, changes = wanted[0].path, [each for each in wanted if not each.is_empty]
     written = bool(changes) and agree(changes, options)
     for each in changes if written else ():
-        (skill.write_skill if each is text else change.apply)(each)
+        (change.apply if each is wanted[0] else skill.write_skill)(each)
     if options.json:
-        show.as_json(
-            {
-                "path": str(entry.path),
-                "skill": None if text is None else str(text.path),
-                "diff": diff_of(changes),
-                "written": written,
-                "needed": bool(changes),
-                **more,
-            }
-        )
+        answer = {"path": str(path), "diff": diff_of(changes), "written": written, "needed": bool(changes)}
+        show.as_json({**answer, **more})
     elif not changes:
-        print(f"{unchanged} ({entry.path})")
+        print(f"{unchanged} ({path})")
     else:
         print(done if written else "Nothing was written.")
     return 0
@@ -172,6 +179,11 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
             "--skill",
             action="store_true",
             help="also add a skill (SKILL.md) on when to use the tools; with --project it lists them",
+        )
+        parser.add_argument(
+            "--hooks",
+            action="store_true",
+            help="also add hooks: the model gets what is open, selected and unsaved, and new diagnostics",
         )
     editors.add_choice(parser)
 

@@ -37,6 +37,13 @@ def command_line(scope: ConfigLevel, root: Path) -> list[str]:
     return [str(program)] if program else [_python(root), "-I", str(PACKAGE)]
 
 
+def hook_line(scope: ConfigLevel, root: Path, agent: str) -> list[str]:
+    """Returns the command line of a hook. It stays the same, since Codex trusts a hash of it."""
+    if scope == "project":
+        return [NAME, "hook", agent]
+    return [_python(root), "-I", str(PACKAGE / "relay" / "hook.py"), agent]
+
+
 def path_advice(scope: ConfigLevel, root: Path) -> str:
     """Returns what the user has to do for such an entry; empty if nothing."""
     if scope != "project":

@@ -87,7 +87,7 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
         values = form.read(before or "")
         after = form.put(before or "", keys, entry)
         if form.read(after) != _with(values, keys, entry):
-            raise _risk(path)
+            raise risk(path)
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
@@ -108,9 +108,9 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     try:
         after = form.remove(before, keys)
         values = form.read(after or "")
-        if _pruned(values) != _pruned(_without(form.read(before), keys)):
-            raise _risk(path)
-        if before != after and not _pruned(values) and not _COMMENT.search(after):
+        if pruned(values) != pruned(_without(form.read(before), keys)):
+            raise risk(path)
+        if before != after and not pruned(values) and not _COMMENT.search(after):
             after = None
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
@@ -265,7 +265,7 @@ def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda:
         raise
 
 
-def _risk(path: Path) -> ChangeError:
+def risk(path: Path) -> ChangeError:
     """The error for a change that would touch more than the entry."""
     return ChangeError(f"{path} cannot be changed without affecting other entries; change it by hand")
 
@@ -284,9 +284,9 @@ def _without(values: Any, keys: tuple[str, ...]) -> Any:
     return changed
 
 
-def _pruned(values: Any) -> Any:
+def pruned(values: Any) -> Any:
     """Returns values without empty tables."""
     if not isinstance(values, dict):
         return values
-    kept = {key: _pruned(value) for key, value in values.items()}
+    kept = {key: pruned(value) for key, value in values.items()}
     return {key: value for key, value in kept.items() if value != {}}

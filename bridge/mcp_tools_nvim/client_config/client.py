@@ -52,6 +52,29 @@ Server = Stdio | Http
 
 
 @dataclass(frozen=True)
+class Hooks:
+    """How a client runs a command at its events.
+
+    Attributes:
+        agent: argument of the command.
+        files: like those of `AiClient`.
+        matcher: its tools whose calls are events; None = the file is a plugin.
+        events: start of a session, prompt, end of a tool.
+        timeout: in the unit of the client.
+        is_own: the file contains nothing else.
+        advice: additional notes for the user.
+    """
+
+    agent: str
+    files: Mapping[ConfigLevel, str]
+    matcher: str | None = None
+    events: tuple[str, str, str] = ("SessionStart", "UserPromptSubmit", "PostToolUse")
+    timeout: int = 5
+    is_own: bool = False
+    advice: str = ""
+
+
+@dataclass(frozen=True)
 class AiClient:
     """One AI client.
 
@@ -69,6 +92,7 @@ class AiClient:
         http_fields: added to the entry of an HTTP server.
         custom: makes the entry of a client with a format of its own.
         advice: additional notes for the user.
+        hooks: how it runs hooks; None = it does not.
     """
 
     title: str
@@ -84,6 +108,7 @@ class AiClient:
     http_fields: Mapping[str, Any] = field(default_factory=dict)
     custom: Callable[[Server], Entry] | None = None
     advice: str = ""
+    hooks: Hooks | None = None
 
     def entry(self, server: Server) -> Entry:
         """Returns the entry of a server as this client reads it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .client import NAME, AiClient, Entry, Server, Stdio
+from .client import NAME, AiClient, Entry, Hooks, Server, Stdio
 
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
 _STDIO = {"type": "stdio"}
@@ -69,6 +69,11 @@ CLIENTS = {
         reference="${%s}",
         http_fields=_HTTP,
         advice="`claude mcp list` shows whether it is connected; it asks once to approve a project's file.",
+        hooks=Hooks(
+            "claude",
+            {"user": f"{_CLAUDE}/settings.json", "project": ".claude/settings.json"},
+            matcher="Edit|Write|NotebookEdit|Grep|Bash",
+        ),
     ),
     "codex": AiClient(
         title="Codex",
@@ -82,6 +87,12 @@ CLIENTS = {
         custom=_codex,
         advice='Neovim asks as well; default_tools_approval_mode = "approve" avoids the second question.'
         " A project's file applies once Codex trusts the project.",
+        hooks=Hooks(
+            "codex",
+            {"user": f"{_CODEX}/hooks.json", "project": ".codex/hooks.json"},
+            matcher="^(apply_patch|Bash)$",
+            advice="At its next start it asks whether to trust the hooks: choose 'Trust all'.",
+        ),
     ),
     "continue-dev": AiClient(
         title="Continue",
@@ -105,6 +116,12 @@ CLIENTS = {
         stdio_fields={"type": "local", "tools": ["*"]},
         http_fields={"type": "http", "tools": ["*"]},
         advice="`copilot mcp list` shows it.",
+        hooks=Hooks(
+            "copilot",
+            {"user": f"{_COPILOT}/hooks/{NAME}.json", "project": f".github/hooks/{NAME}.json"},
+            matcher="Edit|Write|Grep|Bash",
+            is_own=True,
+        ),
     ),
     "crush": AiClient(
         title="Crush",
@@ -135,6 +152,13 @@ CLIENTS = {
         reference="$%s",
         url_key="httpUrl",
         advice="`gemini mcp list` shows whether it is connected; the folder must be trusted.",
+        hooks=Hooks(
+            "gemini",
+            {"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
+            matcher="^(replace|write_file|grep_search|search_file_content|run_shell_command)$",
+            events=("SessionStart", "BeforeAgent", "AfterTool"),
+            timeout=5000,
+        ),
     ),
     "goose": AiClient(
         title="Goose",
@@ -158,6 +182,11 @@ CLIENTS = {
         reference="{env:%s}",
         custom=_opencode,
         advice="`opencode mcp list` shows whether it is connected.",
+        hooks=Hooks(
+            "opencode",
+            {"user": f"{_CONFIG}/opencode/plugin/{NAME}.js", "project": f".opencode/plugin/{NAME}.js"},
+            is_own=True,
+        ),
     ),
     "qwen-code": AiClient(
         title="Qwen Code",
@@ -169,6 +198,11 @@ CLIENTS = {
         url_key="httpUrl",
         advice="`qwen mcp list` shows whether it is connected;"
         " a project's file needs `qwen mcp approve nvim-tools`.",
+        hooks=Hooks(
+            "qwen",
+            {"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},
+            matcher="^(edit|write_file|grep_search|run_shell_command)$",
+        ),
     ),
     "vscode": AiClient(
         title="VS Code",

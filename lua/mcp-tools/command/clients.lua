@@ -143,17 +143,18 @@ local function completer(options)
   end
 end
 
-local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill' }
+local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill', hooks = '--hooks' }
 
 ---@type mcp-tools.Subcommand
 M.connect = {
-  usage = '[CLIENT] [project] [http] [skill]',
+  usage = '[CLIENT] [project] [http] [skill] [hooks]',
   description = "add this server to an AI client's configuration: to yours, or with `project` to that of the project."
     .. ' The client then finds the editor automatically, or with `http` by the URL and token of this project.'
-    .. ' `skill` adds a SKILL.md that explains when to use the tools. The change is shown first',
+    .. ' `skill` adds a SKILL.md that explains when to use the tools, `hooks` adds hooks (|mcp-tools-hooks|). The'
+    .. ' change is shown first',
   run = runner('connect', CONNECT_OPTIONS),
   complete = completer(CONNECT_OPTIONS),
-  arguments = 4,
+  arguments = 5,
 }
 
 local DISCONNECT_OPTIONS = { project = '--project' }

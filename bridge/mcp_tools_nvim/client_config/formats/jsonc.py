@@ -1,4 +1,4 @@
-"""JSON with comments and trailing commas, edited in place."""
+"""JSON with comments and trailing commas, edited in place. A path names the items of an array by numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DEPTH = 200
 
 
 class Member(NamedTuple):
-    """One member of an object: from its key to the end of its value."""
+    """One member of an object, from its key to the end of its value, or one item of an array."""
 
     key: str
     begin: int
@@ -27,7 +27,7 @@ class Member(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A value and its position; of an object also its members, and whether they end with a comma."""
+    """A value and its position; of an object or array its members, and whether they end with a comma."""
 
     begin: int
     end: int
@@ -55,7 +55,7 @@ def _put(text: str, path: Sequence[str], value: Any) -> str:
     node, depth = _parse(text), 0
     unit = _indent_unit(text)
     for key in path:
-        if node.members is None:
+        if node.members is None or (isinstance(node.value, list) and not key.isdecimal()):
             raise FormatError(f"{'.'.join(path[:depth]) or 'the file'}: not an object")
         member = _last(node.members, key)
         if member is None:
@@ -124,7 +124,8 @@ def _nested(path: Sequence[str], value: Any) -> Any:
 
 
 def _insert(text: str, node: Node, key: str, value: Any, unit: str, depth: int) -> str:
-    entry = f"\n{unit * depth}{json.dumps(key, ensure_ascii=False)}: {_dump(value, unit, depth)}"
+    name = "" if isinstance(node.value, list) else f"{json.dumps(key, ensure_ascii=False)}: "
+    entry = f"\n{unit * depth}{name}{_dump(value, unit, depth)}"
     if node.members:
         last = node.members[-1].end
         if node.comma:
@@ -203,18 +204,18 @@ def _object(text: str, begin: int, depth: int) -> Node:
 
 
 def _array(text: str, begin: int, depth: int) -> Node:
-    items: list[Any] = []
-    at, comma = _skip(text, begin + 1), True
+    members: list[Member] = []
+    at, comma = _skip(text, begin + 1), False
     while text[at : at + 1] != "]":
-        if not comma:
+        if members and not comma:
             raise _wrong(text, at, "a comma is missing")
         node = _value(text, at, depth + 1)
-        items.append(node.value)
+        members.append(Member(str(len(members)), at, node, node.end))
         at = _skip(text, node.end)
         comma = text[at : at + 1] == ","
         if comma:
             at = _skip(text, at + 1)
-    return Node(begin, at + 1, items)
+    return Node(begin, at + 1, [member.value.value for member in members], members, comma)
 
 
 def _wrong(text: str, at: int, what: str) -> FormatError:

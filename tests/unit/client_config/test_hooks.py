@@ -1,0 +1,138 @@
+"""Our hooks in the files of clients: nothing of anybody else is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcp_tools_nvim.client_config import change, hooks, skill
+from mcp_tools_nvim.client_config.change import Change, ChangeError
+from mcp_tools_nvim.client_config.client import AiClient, ConfigLevel, Stdio
+from mcp_tools_nvim.client_config.known import CLIENTS
+
+COMMAND = ["/usr/bin/python3", "-I", "/my plugins/bridge/mcp_tools_nvim/relay/hook.py", "agent"]
+PROJECT = ["mcp-tools", "hook", "agent"]
+WITH_HOOKS = [name for name, client in CLIENTS.items() if client.hooks]
+SHARED = [name for name in WITH_HOOKS if not (hooks_of := CLIENTS[name].hooks) or not hooks_of.is_own]
+
+Levels = tuple[ConfigLevel, list[str]]
+LEVELS: list[Levels] = [("user", COMMAND), ("project", PROJECT)]
+
+
+def write(changes: list[Change]) -> None:
+    for each in changes:
+        if not each.is_empty:
+            (change.apply if each is changes[0] else skill.write_skill)(each)
+
+
+def connect(client: AiClient, root: Path, level: ConfigLevel, command: list[str]) -> list[Change]:
+    entry = change.add_entry(client, Stdio("mcp-tools", ("stdio",)), level, root)
+    return hooks.add_hooks(entry, client, command, level, root)
+
+
+def disconnect(client: AiClient, root: Path, level: ConfigLevel) -> list[Change]:
+    return hooks.remove_hooks(change.remove_entry(client, level, root), client, level, root)
+
+
+def path_of(client: AiClient, root: Path, level: ConfigLevel) -> Path:
+    assert client.hooks is not None
+    return change.resolve(client.hooks.files[level], root)
+
+
+@pytest.mark.parametrize("name", WITH_HOOKS)
+@pytest.mark.parametrize(("level", "command"), LEVELS)
+def test_hooks_are_added_once_brought_up_to_date_and_removed(
+    name: str, level: ConfigLevel, command: list[str], tmp_path: Path
+) -> None:
+    client = CLIENTS[name]
+    write(connect(client, tmp_path, level, command))
+    path = path_of(client, tmp_path, level)
+    assert path.is_relative_to(tmp_path)
+    assert command[0] in path.read_text()
+    assert all(each.is_empty for each in connect(client, tmp_path, level, command))
+    moved = connect(client, tmp_path, level, [command[0], *COMMAND[1:]])
+    assert moved[-1].is_empty is (command == COMMAND)
+    write(disconnect(client, tmp_path, level))
+    assert not path.exists()
+    assert all(each.is_empty for each in disconnect(client, tmp_path, level))
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_hooks_of_others_stay_to_the_byte(name: str, tmp_path: Path) -> None:
+    client = CLIENTS[name]
+    assert client.hooks is not None
+    start, _, tool = client.hooks.events
+    path = path_of(client, tmp_path, "user")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = """{
+  // mine
+  "theme": "dark",
+  "hooks": {
+    "%s": [
+      { "hooks": [{ "type": "command", "command": "mine.sh" }] } // first
+    ],
+    "Stop": [],
+    "%s": [{"matcher": "x", "hooks": [{"type": "command", "command": "/opt/hook.py"}]}]
+  }
+}
+"""
+    path.write_text(text % (start, tool))
+
+    def entry(now: str) -> Change:
+        """No change of the entry, which may be in the same file."""
+        is_same = name in ("gemini-cli", "qwen-code")
+        return Change(path, now, now) if is_same else Change(tmp_path / "other", None, None)
+
+    write(hooks.add_hooks(entry(path.read_text()), client, COMMAND, "user", tmp_path))
+    added = path.read_text()
+    for line in ("// mine", "// first", '"mine.sh"', '"Stop": []', '"/opt/hook.py"'):
+        assert line in added
+    assert added.count("mcp_tools_nvim/relay/hook.py") == 3
+    write(hooks.remove_hooks(entry(added), client, "user", tmp_path))
+    assert path.read_text() == text % (start, tool)
+
+
+def test_time_limits_have_the_unit_of_the_client(tmp_path: Path) -> None:
+    def limits(name: str) -> set[int]:
+        client = CLIENTS[name]
+        text = connect(client, tmp_path, "project", PROJECT)[-1].after or ""
+        return {run["timeout"] for each in json.loads(text)["hooks"].values() for run in each[0]["hooks"]}
+
+    assert limits("gemini-cli") == {5000}
+    for name in ("claude-code", "codex", "copilot-cli", "qwen-code"):
+        assert limits(name) == {5}
+
+
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    for name in ("opencode", "copilot-cli"):
+        path = path_of(CLIENTS[name], tmp_path, "user")
+        path.parent.mkdir(parents=True)
+        path.write_text("theirs")
+        with pytest.raises(ChangeError, match="not a file of this server"):
+            connect(CLIENTS[name], tmp_path, "user", COMMAND)
+        write(disconnect(CLIENTS[name], tmp_path, "user"))
+        assert path.read_text() == "theirs"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"hooks": []}', '{"hooks": {"SessionStart": {"a": 1}}}', "{", '{"hooks": 1}']
+)
+def test_what_cannot_be_edited_is_refused(text: str, tmp_path: Path) -> None:
+    path = path_of(CLIENTS["claude-code"], tmp_path, "user")
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(ChangeError):
+        connect(CLIENTS["claude-code"], tmp_path, "user", COMMAND)
+    assert path.read_text() == text
+
+
+def test_clients_without_hooks_say_so(tmp_path: Path) -> None:
+    with pytest.raises(ChangeError, match="Cursor has no user hooks"):
+        connect(CLIENTS["cursor"], tmp_path, "user", COMMAND)
+    path = path_of(CLIENTS["codex"], tmp_path, "user")
+    path.parent.mkdir(parents=True)
+    path.write_text("{}\n")
+    write(disconnect(CLIENTS["codex"], tmp_path, "user"))
+    assert path.read_text() == "{}\n"

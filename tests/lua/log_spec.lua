@@ -17,9 +17,7 @@ local function is_written(text)
 end
 
 describe('log', function()
-  before_each(function()
-    config.reset()
-  end)
+  before_each(config.reset)
 
   it('appends lines in order, with level and process, readable by the owner only', function()
     log.info('number %d', 1)
@@ -116,13 +114,9 @@ end)
 describe('notify', function()
   local notify = require('mcp-tools.notify')
 
-  before_each(function()
-    notifications.collect()
-  end)
+  before_each(notifications.collect)
 
-  after_each(function()
-    notifications.restore()
-  end)
+  after_each(notifications.restore)
 
   it('shows, with a title, and logs, also by a notification plugin that is a table to be called', function()
     for _, is_table in ipairs({ false, true }) do

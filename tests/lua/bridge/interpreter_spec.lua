@@ -178,13 +178,9 @@ describe('python', function()
 end)
 
 describe('install', function()
-  before_each(function()
-    notifications.collect()
-  end)
+  before_each(notifications.collect)
 
-  after_each(function()
-    notifications.restore()
-  end)
+  after_each(notifications.restore)
 
   local function run(lines)
     local ended, err

@@ -307,13 +307,9 @@ local function called(name, ms)
 end
 
 describe('a handler that returns its result', function()
-  before_each(function()
-    notifications.collect()
-  end)
+  before_each(notifications.collect)
 
-  after_each(function()
-    notifications.restore()
-  end)
+  after_each(notifications.restore)
 
   it('times out, and its author is told once what to write', function()
     tool('returns', function()

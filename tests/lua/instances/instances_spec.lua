@@ -16,9 +16,7 @@ local function mode(path)
 end
 
 describe('the root of the project', function()
-  before_each(function()
-    config.reset()
-  end)
+  before_each(config.reset)
 
   it('finds the nearest marker above a directory, else the directory itself', function()
     local outer = directory()
@@ -234,9 +232,7 @@ describe('instances', function()
     vim.env.XDG_RUNTIME_DIR = directory()
   end)
 
-  after_each(function()
-    instances.remove()
-  end)
+  after_each(instances.remove)
 
   it('lie in the runtime directory, or in the state directory when that one is missing or not ours alone', function()
     t.eq(vim.env.XDG_RUNTIME_DIR .. '/mcp-tools', instances.dir())

@@ -129,10 +129,7 @@ describe('many calls of editor_quickfix', function()
   end)
 
   it('do not append without end', function()
-    local list = {}
-    for i = 1, 1000 do
-      list[i] = { text = 'x' }
-    end
+    local list = vim.fn['repeat']({ { text = 'x' } }, 1000)
     for _ = 1, 10 do
       call('editor_quickfix', { action = 'append', places = list })
     end

@@ -59,10 +59,7 @@ describe('symbol_overview', function()
   end)
 
   it('says less where it is too much', function()
-    local lines = {}
-    for i = 1, 1000 do
-      table.insert(lines, ('local function function_of_file_%d(argument) end'):format(i))
-    end
+    local lines = t.lines(1000, 'local function function_of_file_%d(argument) end')
     project.write('many.lua', table.concat(lines, '\n'))
     local text = call('symbol_overview', { path = 'many.lua' })
     t.ok(#text < 25000)

@@ -318,10 +318,7 @@ describe('edits by search', function()
   end)
 
   it('take a time that grows with the text, not with what is looked for', function()
-    local lines = {}
-    for i = 1, 200000 do
-      lines[i] = '    return same_line(again)'
-    end
+    local lines = vim.fn['repeat']({ '    return same_line(again)' }, 200000)
     lines[#lines] = 'last'
     local search = table.concat(lines, '\n', 1, 100000) .. '\nnot there'
     local begun = vim.uv.hrtime()

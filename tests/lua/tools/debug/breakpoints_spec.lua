@@ -4,9 +4,7 @@
 local dap = require('dap_project')
 local t = require('helpers')
 
-before_each(function()
-  dap.open()
-end)
+before_each(dap.open)
 after_each(dap.close)
 
 local path

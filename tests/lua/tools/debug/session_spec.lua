@@ -5,9 +5,7 @@ local dap = require('dap_project')
 local t = require('helpers')
 local tool_calls = require('tool_calls')
 
-before_each(function()
-  dap.open()
-end)
+before_each(dap.open)
 after_each(dap.close)
 
 describe('a debug session', function()

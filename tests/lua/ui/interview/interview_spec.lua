@@ -11,9 +11,7 @@ describe('an editor without a person', function()
     require('mcp-tools.core').get()
   end)
 
-  after_each(function()
-    config.reset()
-  end)
+  after_each(config.reset)
 
   local function call(args)
     local result, err, ended

@@ -35,9 +35,7 @@ tool('host_read', {
 })
 
 tool('host_list', {
-  args = {
-    filter = { type = 'object', properties = { scheme = {}, mime_type = {}, tags = {} } },
-  },
+  args = { filter = { type = 'object', properties = { scheme = {}, mime_type = {}, tags = {} } } },
   execute = function(ctx, args)
     ctx:host_resources():list(args.filter, function(value, err)
       give(ctx, value, err)

@@ -521,10 +521,7 @@ describe('"always" for a tool that runs what its arguments say', function()
   end)
 
   it('is not offered for an id, which is another one in the next editor', function()
-    for name, args in pairs({
-      ['shell.jobs'] = { action = 'stop', id = 'job1' },
-      ['test.run'] = { run = 'run1' },
-    }) do
+    for name, args in pairs({ ['shell.jobs'] = { action = 'stop', id = 'job1' }, ['test.run'] = { run = 'run1' } }) do
       local b, tool = bench(), require('mcp-tools.tools.' .. name)
       b.tool({ always_for = tool.always_for, short_lived = tool.short_lived })
       b.says('deny')

@@ -71,11 +71,7 @@ describe('an assistant of somebody else', function()
   end)
 
   it('calls tools of mounted servers by the names that they have', function()
-    local def = {
-      name = 'server__one',
-      description = 'x',
-      execute = t.answers('done'),
-    }
+    local def = { name = 'server__one', description = 'x', execute = t.answers('done') }
     t.ok(require('mcp-tools.core').registry():add('tools', def, { origin = 'mounted', name = 'server' }))
     t.eq({ 'server__one' }, names(assistant.offered('my_plugin')))
     t.eq('done', call('server__one', {}).text)

@@ -40,10 +40,7 @@ describe('the tools for CodeCompanion', function()
 
   it('are narrowed by its options', function()
     says()
-    register('reads', {
-      annotations = { read_only = true },
-      execute = t.answers('read'),
-    })
+    register('reads', { annotations = { read_only = true }, execute = t.answers('read') })
     local tools = host.tools({ readonly = true, group = 'mine' })
     t.eq({ 'nvim_reads' }, tools.groups.mine.tools)
   end)

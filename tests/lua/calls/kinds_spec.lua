@@ -72,11 +72,7 @@ describe('reading a resource', function()
       gives({
         { text = 'a' },
         { text = 'b', uri = 'x://z' },
-        content.resource({
-          uri = 'x://w',
-          mime_type = 'text/css',
-          text = 'c',
-        }),
+        content.resource({ uri = 'x://w', mime_type = 'text/css', text = 'c' }),
       })
     )
   end)

@@ -93,9 +93,7 @@ describe('a request', function()
   end)
 
   it('goes to all servers, whose lists become one without repetition', function()
-    server({ referencesProvider = true }, {
-      ['textDocument/references'] = { location(0, 0, 1), location(1, 0, 3) },
-    })
+    server({ referencesProvider = true }, { ['textDocument/references'] = { location(0, 0, 1), location(1, 0, 3) } })
     server({ referencesProvider = true, positionEncoding = 'utf-16' }, {
       ['textDocument/references'] = { location(1, 0, 3), location(2, 0, 5) },
     })

@@ -204,18 +204,12 @@ describe('what the bridge is told of a mount', function()
   end)
 
   for name, case in pairs({
-    ['a variable that is not listed'] = {
-      { url = 'http://x', headers = { A = '${env:MCPT_A}' } },
-      'headers.A uses',
-    },
+    ['a variable that is not listed'] = { { url = 'http://x', headers = { A = '${env:MCPT_A}' } }, 'headers.A uses' },
     ['one that is empty'] = {
       { url = 'http://x', headers = { A = '${env:MCPT_EMPTY}' }, secrets = { 'MCPT_EMPTY' } },
       'which is not set',
     },
-    ['one on the command line'] = {
-      { command = { 'x', '${env:MCPT_A}' }, secrets = { 'MCPT_A' } },
-      'use env',
-    },
+    ['one on the command line'] = { { command = { 'x', '${env:MCPT_A}' }, secrets = { 'MCPT_A' } }, 'use env' },
     ['one in the URL that is not listed'] = { { url = 'http://x/${env:MCPT_A}' }, "mount 'm': url uses" },
   }) do
     it('is nothing for ' .. name, function()

@@ -493,22 +493,14 @@ describe('resources, prompts and completions of a mounted server', function()
 
   it('of our own still ask nothing', function()
     config.setup({ approval = { default = 'deny' } })
-    require('mcp-tools').register_resource({
-      uri = 'own://x',
-      name = 'x',
-      read = t.answers('text'),
-    })
+    require('mcp-tools').register_resource({ uri = 'own://x', name = 'x', read = t.answers('text') })
     t.eq('done', execute('resource', 'own://x').state)
     require('mcp-tools').unregister_resource('own://x')
   end)
 end)
 
 it('a completion of an argument that does not exist is empty and keeps nothing of what the client sent', function()
-  require('mcp-tools').register_prompt({
-    name = 'own_prompt',
-    description = 'x',
-    get = t.answers('x'),
-  })
+  require('mcp-tools').register_prompt({ name = 'own_prompt', description = 'x', get = t.answers('x') })
   local name = ('x'):rep(100000)
   local ref = { type = 'prompt', name = 'own_prompt' }
   local call = core.get().executor:execute('own_prompt', { ref = ref, argument = { name = name, value = '' } }, {

@@ -55,10 +55,7 @@ end
 --- Offers groups of tools; what would ask is let through.
 ---@param groups string[]
 function M.offer(groups)
-  config.setup({
-    tools = groups,
-    approval = { rule = t.returns('allow') },
-  })
+  config.setup({ tools = groups, approval = { rule = t.returns('allow') } })
   core.get()
 end
 

@@ -80,10 +80,7 @@ function M.start(bufnr, root, capabilities, answers)
         end,
       }
     end,
-  }, {
-    bufnr = bufnr,
-    reuse_client = t.returns(false),
-  })
+  }, { bufnr = bufnr, reuse_client = t.returns(false) })
   self.client = assert(vim.lsp.get_client_by_id(id))
   t.wait(function()
     return self.client.initialized and self:heard('textDocument/didOpen')

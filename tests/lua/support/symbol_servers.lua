@@ -35,10 +35,7 @@ return function(of)
     before_each(function()
       project.close() -- the servers of other cases know the project
       project.open(of.kind)
-      config.setup({
-        tools = { 'symbol' },
-        approval = { rule = t.returns('allow') },
-      })
+      config.setup({ tools = { 'symbol' }, approval = { rule = t.returns('allow') } })
       core.get()
     end)
     after_each(project.close)

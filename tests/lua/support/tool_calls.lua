@@ -9,10 +9,7 @@ local M = {}
 --- Offers groups and tools; what would ask is let through.
 ---@param tools string[]
 function M.offer(tools)
-  config.setup({
-    tools = tools,
-    approval = { rule = t.returns('allow') },
-  })
+  config.setup({ tools = tools, approval = { rule = t.returns('allow') } })
   core.get()
 end
 

@@ -11,13 +11,7 @@ local NONE =
 NONE.other = 'nowhere/other.txt'
 
 --- Values, each of a type of its own.
-local VALUES = {
-  string = 'x',
-  array = { 'x' },
-  boolean = true,
-  object = { x = 1 },
-  number = 1.5,
-}
+local VALUES = { string = 'x', array = { 'x' }, boolean = true, object = { x = 1 }, number = 1.5 }
 
 ---@param property table
 ---@return any value of a type that the property does not allow; nil when it allows all

@@ -103,10 +103,7 @@ describe('file_edit', function()
       bufnr = 0,
       edits = { { old_text = '  local a = 1\n  local b=2', new_text = '' } },
     })
-    refused('not_found', 'nothing similar', {
-      bufnr = 0,
-      edits = { { old_text = 'zzzzzzzzzz', new_text = '' } },
-    })
+    refused('not_found', 'nothing similar', { bufnr = 0, edits = { { old_text = 'zzzzzzzzzz', new_text = '' } } })
   end)
 
   it('names the lines of text that is there more than once', function()

@@ -20,10 +20,7 @@ describe('file_move', function()
 
   before_each(function()
     project.open('typescript')
-    config.setup({
-      tools = { 'file' },
-      approval = { rule = t.returns('allow') },
-    })
+    config.setup({ tools = { 'file' }, approval = { rule = t.returns('allow') } })
     core.get()
   end)
   after_each(project.close)
@@ -94,10 +91,7 @@ describe('a Python module moved to another package', function()
     for _, package in ipairs({ 'kit', 'kit/util', 'kit/core' }) do
       project.write(package .. '/__init__.py', '')
     end
-    config.setup({
-      tools = { 'file' },
-      approval = { rule = t.returns('allow') },
-    })
+    config.setup({ tools = { 'file' }, approval = { rule = t.returns('allow') } })
     core.get()
   end)
   after_each(project.close)

@@ -101,10 +101,7 @@ describe('file_write', function()
   end)
 
   it('makes folders inside of the project only, and leaves none behind', function()
-    refused('file_write', 'not_found', 'inside the project', {
-      path = project.base .. '/elsewhere/a.txt',
-      text = '',
-    })
+    refused('file_write', 'not_found', 'inside the project', { path = project.base .. '/elsewhere/a.txt', text = '' })
     project.write('file', 'x')
     refused('file_write', 'tool_error', 'cannot be created', { path = 'new/' .. ('x'):rep(300), text = '' })
     t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))

@@ -8,11 +8,7 @@ require('symbol_servers')({
   name = 'ts_ls',
   ext = 'ts',
   method = 'postEntry',
-  ledger = {
-    '  postEntry(account: string, amount: number): number {',
-    '    return amount;',
-    '  }',
-  },
+  ledger = { '  postEntry(account: string, amount: number): number {', '    return amount;', '  }' },
   overview = table.concat({
     'shop/ledger.ts, 15 lines (by ts_ls)',
     'Ledger [class] 2-7',

@@ -214,10 +214,7 @@ describe('edits', function()
     local a, b, path_a, path_b
 
     local function both(text)
-      return {
-        { bufnr = a, edits = { at(0, 0, 0, 3, text) } },
-        { path = path_b, edits = { at(1, 0, 1, 3, text) } },
-      }
+      return { { bufnr = a, edits = { at(0, 0, 0, 3, text) } }, { path = path_b, edits = { at(1, 0, 1, 3, text) } } }
     end
 
     before_each(function()

@@ -266,11 +266,7 @@ end)
 
 describe('an action', function()
   it('whose command fails after its edit reports what was changed', function()
-    ready({
-      codeActionProvider = true,
-      hoverProvider = true,
-      executeCommandProvider = { commands = { 'do' } },
-    }, {
+    ready({ codeActionProvider = true, hoverProvider = true, executeCommandProvider = { commands = { 'do' } } }, {
       ['textDocument/codeAction'] = {
         {
           title = 'Do',
@@ -341,9 +337,7 @@ it('commands of a server at the same time leave the edits that come later to the
     codeActionProvider = true,
     hoverProvider = true,
     executeCommandProvider = { commands = { 'do' } },
-  }, {
-    ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } },
-  })
+  }, { ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } } })
   local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
   local one = project.start('code_actions', { apply = id })
   local two = project.start('code_actions', { apply = id })

@@ -280,11 +280,7 @@ describe('a rename', function()
     local s = renamer({}, {
       ['textDocument/rename'] = { changes = { [uri] = { { range = range(0, 4, 7), newText = 'new' } } } },
       ['textDocument/definition'] = { uri = uri, range = range(0, 4, 7) },
-      ['textDocument/documentSymbol'] = {
-        symbol('one', 0, 1),
-        symbol('inner', 1, 1, 'one'),
-        symbol('other', 2, 2),
-      },
+      ['textDocument/documentSymbol'] = { symbol('one', 0, 1), symbol('inner', 1, 1, 'one'), symbol('other', 2, 2) },
     })
     s.client.server_capabilities.documentSymbolProvider = true
     edit({ 'def one:', '  inner', 'def other:' })
@@ -401,9 +397,7 @@ describe('quotes of a server', function()
 
   it('secrets in what a server says of actions, errors and work in progress are withheld', function()
     local s = ready({ codeActionProvider = true, hoverProvider = true }, {
-      ['textDocument/codeAction'] = {
-        { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } },
-      },
+      ['textDocument/codeAction'] = { { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } } },
       ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
     })
     without_token('code_actions', { line = 1, column = 1 })

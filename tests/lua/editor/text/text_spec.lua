@@ -175,11 +175,7 @@ describe('edits of text', function()
     t.eq({ 'a', 'b', 'end' }, applied({ delete_last, edit(3, 0, 3, 0, 'end\n') }, lines))
     t.eq(
       { 'a', 'b', 'C', 'd', 'e' },
-      applied({
-        edit(3, 0, 3, 0, 'd\n'),
-        edit(2, 0, 3, 0, 'C\n'),
-        edit(3, 0, 3, 0, 'e\n'),
-      }, lines)
+      applied({ edit(3, 0, 3, 0, 'd\n'), edit(2, 0, 3, 0, 'C\n'), edit(3, 0, 3, 0, 'e\n') }, lines)
     )
     t.eq({ '' }, applied({ edit(0, 0, 1, 0, ''), edit(1, 0, 2, 0, ''), delete_last }, lines))
     t.eq({ 'a', 'b', 'c' }, applied({ edit(3, 0, 3, 0, '') }, lines))

@@ -315,11 +315,7 @@ describe('a prompt definition', function()
     t.eq({}, def.lint)
     t.eq(
       { name = 'q', description = 'x' },
-      prompt.published(assert(prompt.normalize({
-        name = 'q',
-        description = 'x',
-        run = get,
-      })))
+      prompt.published(assert(prompt.normalize({ name = 'q', description = 'x', run = get })))
     )
   end)
 

@@ -68,10 +68,7 @@ it('what is wrong with questions is said with the number of the question', funct
     { 'x', 'questions array is required' },
     { { { question = 'a' }, { question = ' ' } }, 'Question 2: question text is required' },
     { { { question = 'a', choices = { 1 } } }, 'Question 1: choices must be a list of texts' },
-    {
-      { { question = 'a', choices = { 'b' }, default_choice = 1 } },
-      'Question 1: default_choice .* got 1',
-    },
+    { { { question = 'a', choices = { 'b' }, default_choice = 1 } }, 'Question 1: default_choice .* got 1' },
     { { { question = 'a', default_choice = 0 } }, 'Question 1: default_choice .* got 0' },
     { { { question = 'a', choices = { 'b' }, default_choice = 'b' } }, 'Question 1: default_choice .* got b' },
   }) do

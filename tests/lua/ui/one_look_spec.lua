@@ -136,7 +136,7 @@ describe('help', function()
     end
     local function nothing() end
     local windows = { { window = window, bufnr = api.nvim_win_get_buf(window) } }
-    local review = require('mcp-tools.ui.review.keys').set(windows, { q = { leave, 'later' } }, nothing, nothing)
+    local review = require('mcp-tools.ui.review.keys').set(windows, { { 'q', leave, 'later' } }, nothing, nothing)
     has_help(window)
     t.eq(0, left)
     review:remove()

@@ -144,10 +144,38 @@ function M.is_attended()
   return #api.nvim_list_uis() > 0
 end
 
+--- Returns the keys. If the change was already made, the agent has its result: there is no reason to give and no
+--- proposal to edit.
+---@param review mcp-tools.Review
+---@return mcp-tools.ReviewAction[]
+local function actions_of(review)
+  local whole, applied = review.whole, review.applied
+  local yes, no = applied and 'keep' or 'accept', applied and 'revert' or 'reject'
+  ---@type any[]
+  local list = {
+    { ']c', M.next, 'next hunk', 'next', in_row = true },
+    { '[c', M.previous, 'previous hunk', 'previous', in_row = true },
+    not whole and { 'A', M.all, yes .. ' all remaining hunks', yes .. ' all', in_row = true, edits = true },
+    not whole and { 'D', M.none, no .. ' all remaining hunks', no .. ' all', in_row = true, edits = true },
+    { 'y', M.yes, whole and 'accept all of it' or yes .. ' this hunk', whole and 'accept all' or yes },
+    { 'n', M.no, whole and 'reject all of it' or no .. ' this hunk', whole and 'reject all' or no },
+    not (whole or applied or review.no_reason)
+      and { 'N', M.no_because, 'reject this hunk and give a reason', 'reject, why' },
+    not (whole or applied) and { 'e', M.edit, 'edit this hunk', 'edit', edits = true },
+    not whole and { 'u', M.undo, 'undo your decision on this hunk', 'undo', edits = true },
+    { 'q', M.later, 'review later', 'later' },
+  }
+  local actions = {}
+  for _, action in ipairs(list) do
+    table.insert(actions, action or nil)
+  end
+  return actions
+end
+
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
-  view = { review = review, file = 1, hunk = 0, decided = {}, inside = false, typing = false, open = 0, entered = true }
+  view = { review = review, actions = actions_of(review), file = 1, hunk = 0, decided = {}, entered = true }
   local file, hunk = neighbor(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
@@ -195,32 +223,6 @@ end
 ---@type fun(file: integer, hunk: integer)
 local go
 
---- Returns the keys. If the change was already made, the agent has its result: there is no reason to give and no
---- proposal to edit.
----@return table<string, { [1]: fun(), [2]: string }>
-local function actions()
-  local review = view.review
-  local applied = review.applied
-  local common = {
-    q = { M.later, 'review later' },
-    [']c'] = { M.next, 'next hunk' },
-    ['[c'] = { M.previous, 'previous hunk' },
-  }
-  if review.whole then
-    common.y, common.n = { M.yes, 'accept all of it' }, { M.no, 'reject all of it' }
-    return common
-  end
-  return vim.tbl_extend('error', common, {
-    y = { M.yes, applied and 'keep this hunk' or 'accept this hunk' },
-    n = { M.no, applied and 'revert this hunk' or 'reject this hunk' },
-    N = not (applied or review.no_reason) and { M.no_because, 'reject this hunk and give a reason' } or nil,
-    e = not applied and { M.edit, 'edit this hunk' } or nil,
-    u = { M.undo, 'undo your decision on this hunk' },
-    A = { M.all, applied and 'keep all remaining hunks' or 'accept all remaining hunks' },
-    D = { M.none, applied and 'revert all remaining hunks' or 'reject all remaining hunks' },
-  })
-end
-
 --- Moves the cursor to a hunk.
 ---@param file integer
 ---@param hunk integer
@@ -230,7 +232,7 @@ function go(file, hunk)
   local closed = layout == split and proposal.bufnr and not split.has(proposal)
   if not inside or not inside:here() or shown_file ~= proposal or closed then
     leave()
-    inside, shown_file = keys.set(layout.open(proposal, take_typed), actions(), draw, leave), proposal
+    inside, shown_file = keys.set(layout.open(proposal, take_typed), view.actions, draw, leave), proposal
   end
   view.file, view.hunk = file, hunk
   split.jump(proposal, hunk)

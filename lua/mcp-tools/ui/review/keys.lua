@@ -6,8 +6,13 @@ local api = vim.api
 
 local M = {}
 
---- Keys that are not mapped where the user edits text.
-local EDITING = { e = true, u = true, A = true, D = true }
+---@class mcp-tools.ReviewAction
+---@field [1] string key
+---@field [2] fun()
+---@field [3] string description
+---@field [4]? string label in the legend
+---@field in_row? boolean the label is in the text of the legend, not in its frame
+---@field edits? boolean the key edits text where the user can, so it is not mapped there
 
 ---@class mcp-tools.ReviewWindow
 ---@field window integer
@@ -55,34 +60,22 @@ local function end_macro()
   api.nvim_feedkeys('q', 'n', false)
 end
 
---- Adds `?`, and lets `q` end a macro or close the help first.
----@param actions table<string, { [1]: fun(), [2]: string }>
----@param list mcp-tools.HelpKey[] keys for the help
----@return table<string, { [1]: fun(), [2]: string }>
-local function with_help(actions, list)
-  local all = vim.tbl_extend('force', {}, actions)
-  local function show()
-    help.toggle(list)
+--- Makes the function of `q`, which ends a macro or closes the help first.
+---@param leave fun()
+---@return fun()
+local function leave_key(leave)
+  return function()
+    if vim.fn.reg_recording() ~= '' then
+      end_macro()
+    elseif not help.close() then
+      leave()
+    end
   end
-  all['?'] = { show, 'show the keys' }
-  local leave = actions.q
-  all.q = leave
-    and {
-      function()
-        if vim.fn.reg_recording() ~= '' then
-          end_macro()
-        elseif not help.close() then
-          leave[1]()
-        end
-      end,
-      leave[2],
-    }
-  return all
 end
 
 --- Maps the keys.
 ---@param windows mcp-tools.ReviewWindow[]
----@param actions table<string, { [1]: fun(), [2]: string }> key → function, description
+---@param actions mcp-tools.ReviewAction[]
 ---@param moved fun() called when the cursor enters one of the windows
 ---@param left fun() called when the cursor enters another window
 ---@return mcp-tools.ReviewKeys
@@ -91,13 +84,19 @@ function M.set(windows, actions, moved, left)
   local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
   for _, each in ipairs(windows) do
     local list = {}
-    for key, action in pairs(with_help(actions, list)) do
-      if not (each.typed and EDITING[key]) then
-        table.insert(list, { lhs = key, description = action[2] })
-        table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key) })
-        vim.keymap.set('n', key, action[1], { buffer = each.bufnr, nowait = true, desc = 'review: ' .. action[2] })
+    local function map(key, run, description)
+      table.insert(list, { lhs = key, description = description })
+      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key) })
+      vim.keymap.set('n', key, run, { buffer = each.bufnr, nowait = true, desc = 'review: ' .. description })
+    end
+    for _, action in ipairs(actions) do
+      if not (each.typed and action.edits) then
+        map(action[1], action[1] == 'q' and leave_key(action[2]) or action[2], action[3])
       end
     end
+    map('?', function()
+      help.toggle(list)
+    end, 'show the keys')
   end
   api.nvim_create_autocmd({ 'WinEnter', 'BufEnter' }, {
     group = group,

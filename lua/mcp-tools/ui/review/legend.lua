@@ -18,11 +18,12 @@ local MAX_FILES = 5
 ---@field review mcp-tools.Review
 ---@field file integer current file
 ---@field hunk integer current hunk
----@field inside boolean the cursor is in the review, so its keys are mapped
----@field typing boolean the cursor is in a window where text can be edited
+---@field inside? boolean the cursor is in the review, so its keys are mapped
+---@field typing? boolean the cursor is in a window where text can be edited
+---@field actions mcp-tools.ReviewAction[]
 ---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
 ---@field note string? message to the user
----@field open integer number of open reviews
+---@field open? integer number of open reviews
 ---@field entered boolean see mcp-tools.FloatSubject
 
 ---@class mcp-tools.ReviewLegend: mcp-tools.Float
@@ -46,22 +47,14 @@ end
 ---@return { [1]: string, [2]: string }[] row
 ---@return { [1]: string, [2]: string }[] frame
 local function keys(view)
-  local review, row = view.review, { { ']c', 'next' }, { '[c', 'previous' } }
-  local applied, typing, last = review.applied, view.typing, { { 'q', 'later' }, { '?', 'keys' } }
-  if review.whole then
-    return row, { { 'y', 'accept all' }, { 'n', 'reject all' }, unpack(last) }
+  local row, frame = {}, {}
+  for _, action in ipairs(view.actions) do
+    if not (view.typing and action.edits) then
+      table.insert(action.in_row and row or frame, { action[1], action[4] })
+    end
   end
-  local frame = { { 'y', applied and 'keep' or 'accept' }, { 'n', applied and 'revert' or 'reject' } }
-  if typing then
-    table.insert(row, { '', 'edit the text here' })
-  else
-    table.insert(row, { 'A', applied and 'keep all' or 'accept all' })
-    table.insert(row, { 'D', applied and 'revert all' or 'reject all' })
-  end
-  table.insert(frame, not (applied or review.no_reason) and { 'N', 'reject, why' } or nil)
-  table.insert(frame, not (applied or typing) and { 'e', 'edit' } or nil)
-  table.insert(frame, not typing and { 'u', 'undo' } or nil)
-  return row, vim.list_extend(frame, last)
+  table.insert(row, view.typing and { '', 'edit the text here' } or nil)
+  return row, vim.list_extend(frame, { { '?', 'keys' } })
 end
 
 ---@param list { [1]: string, [2]: string }[]

@@ -56,10 +56,12 @@ local function some(count, what)
   return count > 0 and ('%d %s%s'):format(count, what, count == 1 and '' or 's') or nil
 end
 
----@return { approvals: integer, interviews: integer, reviews: integer }
+---@return { approvals: integer, interviews: integer, reviews: integer } waiting
+---@return boolean any
 local function waiting_counts()
   local interview = package.loaded['mcp-tools.ui.interview'] -- start-up cost
-  return { approvals = approvals.count(), interviews = interview and interview.count() or 0, reviews = reviews.count() }
+  local first, second, third = approvals.count(), interview and interview.count() or 0, reviews.count()
+  return { approvals = first, interviews = second, reviews = third }, first + second + third > 0
 end
 
 --- Returns tool calls that have not ended, oldest first.
@@ -102,7 +104,7 @@ end
 ---@return mcp-tools.Activity
 function M.get()
   local calls = calls_now()
-  local first, waiting = calls[1], waiting_counts()
+  local first, waiting, is_waiting = calls[1], waiting_counts()
   local activity = {
     clients = client_names(),
     calls = #calls,
@@ -112,7 +114,7 @@ function M.get()
     waiting = waiting,
   }
   activity.text = text_of(activity)
-  activity.state = waiting.approvals + waiting.interviews + waiting.reviews > 0 and 'waiting'
+  activity.state = is_waiting and 'waiting'
     or burst and 'working'
     or #activity.clients > 0 and 'connected'
     or current.get_port() and 'ready'
@@ -123,9 +125,7 @@ end
 --- Returns the text for a statusline; cheap, because it is drawn often.
 ---@return string
 function M.text()
-  local waiting = waiting_counts()
-  local idle = not burst and waiting.approvals + waiting.interviews + waiting.reviews == 0
-  return idle and '' or M.get().text
+  return (burst or select(2, waiting_counts())) and M.get().text or ''
 end
 
 --- Redraws statuslines that use the variable; plugins redraw at the event.
@@ -152,15 +152,10 @@ end
 local function compare()
   local now, before = M.get(), last
   last = now
-  if
-    before
-    and now.state == before.state
-    and now.text == before.text
-    and vim.deep_equal(now.clients, before.clients)
-  then
-    return
+  local same = before and now.state == before.state and now.text == before.text
+  if not (same and vim.deep_equal(now.clients, before.clients)) then
+    publish(vim.deepcopy(now))
   end
-  publish(vim.deepcopy(now))
 end
 
 --- Compares later, so that several changes become one event.
@@ -202,26 +197,18 @@ local TITLE = 'mcp-tools'
 ---@field record any the notification plugin's handle
 
 local shown = {} ---@type table<string, mcp-tools.ShownCall> by call id
-local native ---@type boolean? whether Neovim has progress messages
+--- Whether Neovim has progress messages.
+local IS_NATIVE = vim.fn.has('nvim-0.12') == 1
 
 ---@type table<string, string> by the call's state
 local STATUS = { done = 'success', failed = 'failed', timed_out = 'failed', cancelled = 'cancel' }
-local WORDS = { done = 'done', failed = 'failed', timed_out = 'timed out', cancelled = 'cancelled' }
-
----@return boolean
-local function is_native()
-  if native == nil then
-    native = vim.fn.has('nvim-0.12') == 1
-  end
-  return native
-end
 
 --- Returns whether a message can be shown without covering the command line or a prompt, or causing one.
 ---@return boolean
 local function can_show()
   return #api.nvim_list_uis() > 0
     and not api.nvim_get_mode().mode:find('^[rc]')
-    and (is_native() and (vim.o.cmdheight > 0 or notify.has_room()) or not notify.is_builtin())
+    and (IS_NATIVE and (vim.o.cmdheight > 0 or notify.has_room()) or not notify.is_builtin())
 end
 
 ---@param call mcp-tools.Call
@@ -230,7 +217,7 @@ end
 ---@param percent? integer
 local function put(call, item, status, percent)
   local id = 'mcp-tools call ' .. call.id
-  if is_native() then
+  if IS_NATIVE then
     local line = notify.fitting(item.text, vim.v.echospace - #TITLE - 8) -- minus the title and a percentage
     local opts = { id = id, kind = 'progress', source = TITLE, title = TITLE, status = status, percent = percent }
     opts.data = { id = call.id, tool = call.name, client = call.client.name }
@@ -276,7 +263,7 @@ local function show_end(call)
   vim.schedule(function() -- after the result was sent
     if can_show() then
       local seconds = (call.ended_at - call.started_at) / 1e9
-      item.text = ('%s: %s, %.1f s'):format(call.name, WORDS[call.state], seconds)
+      item.text = ('%s: %s, %.1f s'):format(call.name, (call.state:gsub('_', ' ')), seconds)
       log.guard('progress of a call', put, call, item, STATUS[call.state], call.state == 'done' and 100 or nil)
     end
   end)
@@ -300,15 +287,10 @@ local function count(call)
     return
   elseif not call.outcome then
     local now = uv.hrtime()
-    burst = burst
-      or {
-        began_at = now,
-        last_at = now,
-        running = 0,
-        calls = 0,
-        failed = 0,
-        timer = timer.every(INTERVAL, update),
-      }
+    if not burst then
+      burst =
+        { began_at = now, last_at = now, running = 0, calls = 0, failed = 0, timer = timer.every(INTERVAL, update) }
+    end
     burst.running = burst.running + 1
   elseif burst then
     burst.running, burst.calls, burst.last_at = burst.running - 1, burst.calls + 1, call.ended_at

@@ -72,24 +72,29 @@ function M.groups(lines, filetype)
   return ok and groups or {}
 end
 
+--- Returns the runs of bytes with the same group.
+---@param length integer bytes
+---@param groups table<integer, string>? group of each byte, 0-based
+---@return { [1]: integer, [2]: integer, [3]: string? }[] runs first and last byte (1-based), group
+local function runs_of(length, groups)
+  local runs, from = {}, 1
+  for at = groups and 1 or length, length do
+    if at == length or groups[at] ~= groups[at - 1] then
+      table.insert(runs, at > 0 and { from, at, groups and groups[at - 1] } or nil)
+      from = at + 1
+    end
+  end
+  return runs
+end
+
 ---@param line string
 ---@param groups table<integer, string>?
 ---@param below string group of the background
 ---@return mcp-tools.Chunk[]
 local function chunks_of(line, groups, below)
-  local chunks, from = {}, 1
-  for at = 1, groups and #line or 0 do
-    ---@cast groups -?
-    if at == #line or groups[at] ~= groups[at - 1] then
-      local group = groups[at - 1]
-      table.insert(chunks, { line:sub(from, at), group and { below, group } or below })
-      from = at + 1
-    end
-  end
-  if from <= #line then
-    table.insert(chunks, { line:sub(from), below })
-  end
-  return chunks
+  return vim.tbl_map(function(run)
+    return { line:sub(run[1], run[2]), run[3] and { below, run[3] } or below }
+  end, runs_of(#line, groups))
 end
 
 ---@param line string
@@ -238,14 +243,8 @@ local function add_syntax(spans, lines, at, path, offset)
     return lines[row]:sub(2)
   end, at)
   for row, bytes in pairs(M.groups(text, filetype)) do
-    local from, length = 0, #(text[row + 1] or '')
-    for byte = 0, length - 1 do
-      if bytes[byte] ~= bytes[byte + 1] or byte == length - 1 then
-        if bytes[byte] then
-          table.insert(spans[at[row + 1]], { offset + from + 2, offset + byte + 2, bytes[byte] })
-        end
-        from = byte + 1
-      end
+    for _, run in ipairs(runs_of(#(text[row + 1] or ''), bytes)) do
+      table.insert(spans[at[row + 1]], run[3] and { offset + run[1] + 1, offset + run[2] + 1, run[3] } or nil)
     end
   end
 end

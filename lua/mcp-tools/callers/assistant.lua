@@ -64,13 +64,14 @@ function M.check(opts, more)
   end
   local tools = opts.tools
   validate('opts.readonly', opts.readonly, 'boolean', true)
-  if type(tools) ~= 'string' then
-    validate('opts.tools', tools, 'table', true)
+  if type(tools) == 'string' then
+    return
   end
-  for i, name in pairs(type(tools) == 'table' and tools or {}) do
+  validate('opts.tools', tools, 'table', true)
+  for i, name in pairs(tools or {}) do
     validate(('opts.tools[%s]'):format(i), name, 'string')
   end
-  if type(tools) == 'table' and not vim.islist(tools) then
+  if tools and not vim.islist(tools) then
     error('opts.tools: must be a list of names of groups and tools', 2)
   end
 end
@@ -110,25 +111,26 @@ end
 function M.offered(host, opts)
   local view = view_of(host, opts or {})
   local registry = core.get().registry
-  local list
+  local list = registry:list('tools')
   if view and view.catalogue == 'search' then
     list = tool_search.list()
-  else
-    list = registry:list('tools')
-    list = view and view:filter(list) or list
+  elseif view then
+    list = view:filter(list)
   end
-  list = vim.tbl_filter(function(definition)
-    return has_valid_name(tool.published_name(definition, registry.prefix()))
-  end, list)
-  M.counts[host] = #list
-  return vim.tbl_map(function(definition)
-    return {
-      name = tool.published_name(definition, registry.prefix()),
-      description = definition.description,
-      parameters = vim.deepcopy(definition.input_schema),
-      extras = vim.deepcopy(definition.callers and definition.callers[host] or {}),
-    }
-  end, list)
+  local exposed = {}
+  for _, definition in ipairs(list) do
+    local name = tool.published_name(definition, registry.prefix())
+    if has_valid_name(name) then
+      table.insert(exposed, {
+        name = name,
+        description = definition.description,
+        parameters = vim.deepcopy(definition.input_schema),
+        extras = vim.deepcopy(definition.callers and definition.callers[host] or {}),
+      })
+    end
+  end
+  M.counts[host] = #exposed
+  return exposed
 end
 
 --- Converts a content block to text.

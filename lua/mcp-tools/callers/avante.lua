@@ -61,12 +61,9 @@ end
 ---@param schema table of an object
 ---@return table[]
 function fields_of(schema)
-  local required, fields = {}, {}
-  for _, name in ipairs(schema.required or {}) do
-    required[name] = true
-  end
+  local fields = {}
   for name, property in vim.spairs(schema.properties or {}) do
-    table.insert(fields, field_of(name, property, not required[name]))
+    table.insert(fields, field_of(name, property, not vim.list_contains(schema.required or {}, name)))
   end
   return fields
 end

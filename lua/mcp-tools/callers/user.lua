@@ -76,25 +76,20 @@ end
 ---@param view mcp-tools.CallView
 ---@return mcp-tools.Call
 function M.call(name, args, view)
+  local progress, state, log_data =
+    vim.schedule_wrap(view.progress), vim.schedule_wrap(view.state), vim.schedule_wrap(view.log)
   return core.get().executor:execute(name, args, {
     host = 'command',
     capabilities = M.CAPABILITIES,
     listener = {
       progress = function(_, call)
-        local progress = call.latest
-        vim.schedule(function()
-          view.progress(progress)
-        end)
+        progress(call.latest)
       end,
-      state = function(_, _, state)
-        vim.schedule(function()
-          view.state(state)
-        end)
+      state = function(_, _, value)
+        state(value)
       end,
       log = function(_, _, level, data)
-        vim.schedule(function()
-          view.log(level, data)
-        end)
+        log_data(level, data)
       end,
       inputs = function(_, call)
         M.ask(call, view.asks)

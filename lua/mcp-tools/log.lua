@@ -4,6 +4,12 @@
 
 local uv = vim.uv
 
+--- `format` is a `string.format` pattern; without further arguments, the text itself.
+---@class mcp-tools.Log
+---@field debug fun(format: string, ...: any)
+---@field info fun(format: string, ...: any)
+---@field warn fun(format: string, ...: any)
+---@field error fun(format: string, ...: any)
 local M = {}
 
 -- The previous file is kept, too. Larger files open slowly in an editor.
@@ -123,28 +129,10 @@ local function write(level, format, ...)
   opened():add(line)
 end
 
----@param format string a `string.format` pattern; without further arguments, the text itself
----@param ... any
-function M.debug(format, ...)
-  write('debug', format, ...)
-end
-
----@param format string
----@param ... any
-function M.info(format, ...)
-  write('info', format, ...)
-end
-
----@param format string
----@param ... any
-function M.warn(format, ...)
-  write('warn', format, ...)
-end
-
----@param format string
----@param ... any
-function M.error(format, ...)
-  write('error', format, ...)
+for level in pairs(M.levels) do
+  M[level] = function(format, ...)
+    write(level, format, ...)
+  end
 end
 
 ---@param what string

@@ -5,6 +5,11 @@
 local log = require('mcp-tools.log')
 local trim = require('mcp-tools.util.trim')
 
+--- `remedy`: what the user can do.
+---@class mcp-tools.Notify
+---@field info fun(message: string)
+---@field warn fun(message: string, remedy: string?)
+---@field error fun(message: string, remedy: string?)
 local M = {}
 
 local sent_once = {} ---@type table<string, string>
@@ -124,21 +129,10 @@ local function send(level, message, remedy, who)
   end)
 end
 
----@param message string
-function M.info(message)
-  send('info', message)
-end
-
----@param message string
----@param remedy? string what the user can do
-function M.warn(message, remedy)
-  send('warn', message, remedy)
-end
-
----@param message string
----@param remedy? string what the user can do
-function M.error(message, remedy)
-  send('error', message, remedy)
+for level in pairs(HIGHLIGHT) do
+  M[level] = function(message, remedy)
+    send(level, message, remedy)
+  end
 end
 
 --- Shows a message of another plugin about one of our calls, without a hit-enter prompt.

@@ -12,21 +12,8 @@ local global_state = require('mcp-tools.util.global_state')
 ---@field status fun(): mcp-tools.bridge.Status
 local M = {}
 
-local FILES = {
-  start = 'control',
-  stop = 'control',
-  restart = 'control',
-  install = 'control',
-  is_wanted = 'control',
-  show_hint = 'control',
-  is_running = 'current',
-  get_port = 'current',
-  get_auth_token = 'current',
-  endpoint = 'current',
-  relay = 'current',
-  acp_entry = 'current',
-  status = 'current',
-}
+--- Functions that load bridge/control.lua; all others are in bridge/current.lua.
+local CONTROL = { 'start', 'stop', 'restart', 'install', 'is_wanted', 'show_hint' }
 
 --- Starts the bridge once there is a UI, except in short-lived editors.
 function M.autostart()
@@ -45,7 +32,7 @@ end
 
 setmetatable(M, {
   __index = function(_, key)
-    return FILES[key] and require('mcp-tools.bridge.' .. FILES[key])[key]
+    return require('mcp-tools.bridge.' .. (vim.list_contains(CONTROL, key) and 'control' or 'current'))[key]
   end,
 })
 

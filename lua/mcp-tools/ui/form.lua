@@ -35,17 +35,6 @@ local function choices_of(schema)
   return choices
 end
 
----@param choices { label: string, value: any }[]
----@return string
-local function labels_of(choices)
-  return table.concat(
-    vim.tbl_map(function(choice)
-      return choice.label
-    end, choices),
-    ', '
-  )
-end
-
 ---@param message string purpose of the form
 ---@param name string
 ---@param schema table
@@ -58,8 +47,10 @@ local function field_of(message, name, schema, required)
   end
   local choices = choices_of(schema)
   if schema.type == 'array' then
-    local items = choices_of(schema.items or {})
-    text = ('%s, %s'):format(text, items and 'any of ' .. labels_of(items) or 'separated by commas')
+    local labels = vim.tbl_map(function(choice)
+      return choice.label
+    end, choices_of(schema.items or {}) or {})
+    text = text .. ', ' .. (#labels > 0 and 'any of ' .. table.concat(labels, ', ') or 'separated by commas')
   end
   text = sanitize.line(text .. (required and '' or ', optional'))
   return { name = name, schema = schema, required = required, prompt = text, choices = choices }
@@ -70,17 +61,14 @@ end
 ---@param schema table
 ---@return mcp-tools.FormField[]
 local function fields_of(message, schema)
-  local required, fields = schema.required or {}, {}
-  for name, property in vim.spairs(schema.properties or {}) do
-    table.insert(fields, field_of(message, name, property, vim.list_contains(required, name)))
+  local fields = {}
+  for _, required in ipairs({ true, false }) do
+    for name, property in vim.spairs(schema.properties or {}) do
+      if vim.list_contains(schema.required or {}, name) == required then
+        table.insert(fields, field_of(message, name, property, required))
+      end
+    end
   end
-  local order = {}
-  for i, field in ipairs(fields) do
-    order[field] = (field.required and 0 or #fields) + i
-  end
-  table.sort(fields, function(a, b)
-    return order[a] < order[b]
-  end)
   return fields
 end
 

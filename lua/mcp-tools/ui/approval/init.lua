@@ -55,23 +55,17 @@ end
 local open = {}
 local last_closed_at, last_ended_at = 0, 0 -- ns; the second without an answer
 
----@return mcp-tools.Question?
-local function first()
-  for _, question in ipairs(open) do
-    if question.serial then
-      return question
-    end
-  end
+---@return mcp-tools.Question[] questions in the editor
+local function serial()
+  return vim.tbl_filter(function(question)
+    return question.serial
+  end, open)
 end
 
 --- Returns the number of open questions in the editor.
 ---@return integer
 function M.count()
-  local count = 0
-  for _, question in ipairs(open) do
-    count = count + (question.serial and 1 or 0)
-  end
-  return count
+  return #serial()
 end
 
 --- Returns whether a question ended without an answer so recently that an answer may still be meant for it.
@@ -82,7 +76,7 @@ end
 
 --- Shows the first question, or updates the number of open questions in it.
 local function advance()
-  local question = first()
+  local question = serial()[1]
   if not question then
     return
   elseif question.shown_at then
@@ -101,7 +95,7 @@ end
 ---@param question mcp-tools.Question
 ---@param state mcp-tools.ApprovalState
 local function leave(question, state)
-  local on_screen = first() == question
+  local on_screen = serial()[1] == question
   open = vim.tbl_filter(function(other)
     return other ~= question
   end, open)
@@ -150,7 +144,7 @@ end
 --- Returns the question on the screen.
 ---@return mcp-tools.Question?
 function M.current()
-  local question = first()
+  local question = serial()[1]
   return question and question.shown_at and question or nil
 end
 

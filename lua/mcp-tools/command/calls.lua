@@ -208,13 +208,6 @@ local api = vim.api
 
 local REFRESH_MS = 500
 
----@return mcp-tools.shell.Job[]
-local function running()
-  return vim.tbl_filter(function(job)
-    return job.result == nil
-  end, jobs.all())
-end
-
 ---@param job mcp-tools.shell.Job
 ---@return string
 local function row_of(job)
@@ -240,10 +233,10 @@ local function no_job()
 end
 
 local function show_jobs()
-  local list = running()
+  local list = jobs.running()
   -- Ended jobs keep their rows until `r`, so that a key never acts on another job than the one under the cursor.
   local function rows()
-    for _, job in ipairs(running()) do
+    for _, job in ipairs(jobs.running()) do
       if not vim.list_contains(list, job) then
         table.insert(list, job)
       end
@@ -276,7 +269,7 @@ M.jobs = {
       return show_jobs()
     end
     local id = rest:match('^stop%s+(%S+)$')
-    local found = matching(running(), id)
+    local found = matching(jobs.running(), id)
     if not id then
       notify.error(':McpTools jobs [stop ID | stop all]')
     elseif #found == 0 then
@@ -290,7 +283,7 @@ M.jobs = {
     if not rest:find('%S') then
       return { 'stop' }
     end
-    return ids_of(running())
+    return ids_of(jobs.running())
   end,
 }
 

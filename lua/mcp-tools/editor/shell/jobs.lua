@@ -31,6 +31,14 @@ local jobs = background.new({
 
 M.refusal, M.all, M.of, M.get, M.reason = jobs.refusal, jobs.all, jobs.of, jobs.get, jobs.reason
 
+--- Returns the running jobs.
+---@return mcp-tools.shell.Job[]
+function M.running()
+  return vim.tbl_filter(function(job)
+    return job.result == nil
+  end, M.all())
+end
+
 --- Starts a job.
 ---@param command mcp-tools.shell.Command
 ---@param owner mcp-tools.Owner

@@ -150,9 +150,7 @@ local in_flight = {
 ---@return mcp-tools.shell.Job[]
 local function running()
   local jobs = package.loaded['mcp-tools.editor.shell.jobs'] -- start-up cost
-  return vim.tbl_filter(function(job)
-    return job.result == nil
-  end, jobs and jobs.all() or {})
+  return jobs and jobs.running() or {}
 end
 
 ---@type mcp-tools.DashboardSection
@@ -254,22 +252,34 @@ local function last_seen(parts, name)
   return at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet'
 end
 
+---@param id string
+---@param is_on boolean
+---@param name string
+---@param version any
+---@param transport any
+---@param note string
+---@return mcp-tools.TableRow
+local function client_row(id, is_on, name, version, transport, note)
+  return {
+    cells = {
+      is_on and { '●', 'Good' } or { '○', 'Dim' },
+      { (Rows.clip(name, MAX_NAME)), is_on and 'Name' or 'Dim' },
+      tostring(version or ''),
+      tostring(transport or ''),
+      { note, 'Dim' },
+    },
+    item = { kind = 'client', id = id },
+  }
+end
+
 ---@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.TableRow[]
 local function connected(parts)
   local list, sessions = {}, parts.bridge().sessions
   for i, client in ipairs(sessions and sessions.clients or {}) do
     local name = tostring(client.name or '?')
-    table.insert(list, {
-      cells = {
-        { '●', 'Good' },
-        { (Rows.clip(name, MAX_NAME)), 'Name' },
-        tostring(client.version or ''),
-        tostring(client.transport or ''),
-        { last_seen(parts, name), 'Dim' },
-      },
-      item = { kind = 'client', id = ('client %d %s'):format(i, name) },
-    })
+    local id, seen = ('client %d %s'):format(i, name), last_seen(parts, name)
+    table.insert(list, client_row(id, true, name, client.version, client.transport, seen))
   end
   return list
 end
@@ -293,25 +303,14 @@ local function terminal_agents(parts)
     local label = agent.label or agent.name
     for i, session in ipairs(agent.sessions) do
       local name = session.client ~= '' and session.client or label
-      table.insert(list, {
-        cells = {
-          { '●', 'Good' },
-          { (Rows.clip(name, MAX_NAME)), 'Name' },
-          session.version,
-          'agent',
-          { last_seen(parts, session.client) .. called(session), 'Dim' },
-        },
-        item = { kind = 'client', id = ('agent %s %d'):format(agent.name, i) },
-      })
+      local id, note = ('agent %s %d'):format(agent.name, i), last_seen(parts, session.client) .. called(session)
+      table.insert(list, client_row(id, true, name, session.version, 'agent', note))
     end
     if #agent.sessions == 0 then
       local edits = agent.proposes and '; proposes edits ' .. agent.proposes or ''
       local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits or nil
-      local reason = why and ': ' .. why or ''
-      table.insert(list, {
-        cells = { { '○', 'Dim' }, { label, 'Dim' }, '', 'agent', { agent.state .. reason, 'Dim' } },
-        item = { kind = 'client', id = 'agent ' .. agent.name },
-      })
+      local note = agent.state .. (why and ': ' .. why or '')
+      table.insert(list, client_row('agent ' .. agent.name, false, label, '', 'agent', note))
     end
   end
   return list

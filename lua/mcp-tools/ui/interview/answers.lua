@@ -154,12 +154,9 @@ end
 --- Moves to the previous question.
 ---@return boolean moved
 function Answers:back()
-  self.at = self.at - 1
-  if self.at == 0 then
-    self.at = 1
-    return false
-  end
-  return true
+  local before = self.at
+  self.at = math.max(1, before - 1)
+  return self.at < before
 end
 
 --- Returns all answers.

@@ -50,20 +50,13 @@ local function footer_of(interview, place, window, width)
   local several, count = answers:current().multiselect, #answers:current().choices
   if place then
     local typing = place == 'field' and vim.api.nvim_get_mode().mode:sub(1, 1) == 'i'
-    if place == 'question' and several then
-      table.insert(list, { '<Space>', 'choose' })
-    end
+    table.insert(list, place == 'question' and several and { '<Space>', 'choose' } or nil)
     table.insert(list, { '<CR>', answers.at == #answers.questions and 'done' or 'next' })
     table.insert(list, not typing and { 'i', 'type' } or nil)
     table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
-    if answers.at > 1 then
-      table.insert(list, { 'CTRL-P', 'back' })
-    end
+    table.insert(list, answers.at > 1 and { 'CTRL-P', 'back' } or nil)
     table.insert(list, { typing and '<Esc><Esc>' or '<Esc>', 'cancel' })
-    if not typing then
-      table.insert(list, { 'q', 'later' })
-      table.insert(list, { '?', 'keys' })
-    end
+    vim.list_extend(list, typing and {} or { { 'q', 'later' }, { '?', 'keys' } })
   else
     local lead, map_mode = float.command_keys()
     local lhs = float.mapped_key(map_mode, 'answer')
@@ -320,20 +313,20 @@ local function keys()
     ['<Esc>'] = { 'n', keeper:key(escape), 'cancel the interview' },
     q = { 'n', keeper:key(later), 'answer later: the interview stays open' },
   }
-  for i = 1, 9 do
-    question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }
-  end
-  for _, name in ipairs({ 'i', 'a', 'o', 'I', 'A', 'O' }) do
-    question[name] = { 'n', keeper:key(to_field), 'type an answer' }
-  end
   local field = {
     ['<CR>'] = { both, keeper:key(advance), 'answer' },
     ['<Tab>'] = { both, keeper:key(tab, 1), 'to the choices' },
     ['<S-Tab>'] = { both, keeper:key(tab, -1), 'to the choices' },
-    ['<C-P>'] = { both, keeper:key(back), 'previous question' },
-    ['<Esc>'] = { 'n', keeper:key(escape), 'cancel the interview' },
-    q = { 'n', keeper:key(later), 'answer later: the interview stays open' },
+    ['<C-P>'] = { both, question['<C-P>'][2], 'previous question' },
+    ['<Esc>'] = question['<Esc>'],
+    q = question.q,
   }
+  for i = 1, 9 do
+    question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }
+  end
+  for name in ('iaoIAO'):gmatch('.') do
+    question[name] = { 'n', keeper:key(to_field), 'type an answer' }
+  end
   return { question = question, field = field }
 end
 

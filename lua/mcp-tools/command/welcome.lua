@@ -1,6 +1,5 @@
 --- `:McpTools welcome`: a checklist that leads to the first call by an assistant.
 
-local autostart = require('mcp-tools.bridge.autostart')
 local bridge = require('mcp-tools.bridge')
 local clients = require('mcp-tools.bridge.clients')
 local connect_client = require('mcp-tools.command.clients').connect.run --[[@as function]]
@@ -81,7 +80,7 @@ end
 ---@param has_python boolean
 ---@return mcp-tools.WelcomeStep
 local function running(has_python)
-  local status, blocker = bridge.status(), autostart.blocker()
+  local status, blocker = bridge.status(), bridge.blocker()
   if status.state == 'ready' then
     return { 'done', ('ready: %s'):format(status.url) }
   elseif not has_python then

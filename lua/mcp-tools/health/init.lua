@@ -38,7 +38,7 @@ local function neovim()
     )
   end
   local config = require('mcp-tools.config')
-  local refusal, blocker = config.refusal(), require('mcp-tools.bridge.autostart').blocker()
+  local refusal, blocker = config.refusal(), require('mcp-tools.bridge').blocker()
   if refusal then
     health.error('setup() was refused and has no effect:\n' .. refusal, 'Correct these options')
   elseif blocker then

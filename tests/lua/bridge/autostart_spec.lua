@@ -163,7 +163,7 @@ describe('autostart', function()
     local channel = editor({})
     starts(channel)
     lua(channel, "vim.cmd('diffthis')")
-    t.eq(vim.NIL, lua(channel, "return require('mcp-tools.bridge.autostart').blocker()"))
+    t.eq(vim.NIL, lua(channel, "return require('mcp-tools.bridge').blocker()"))
   end)
 
   it('reads nothing of the bridge in the start-up', function()

@@ -175,7 +175,7 @@ end
 ---@param review mcp-tools.Review
 function M.show(review)
   shown_at = uv.hrtime()
-  view = { review = review, actions = actions_of(review), file = 1, hunk = 0, decided = {}, entered = true }
+  view = { review = review, actions = actions_of(review), file = 1, hunk = 0, decided = {} }
   local file, hunk = neighbor(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()

@@ -24,7 +24,6 @@ local MAX_FILES = 5
 ---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
 ---@field note string? message to the user
 ---@field open? integer number of open reviews
----@field entered boolean see mcp-tools.FloatSubject
 
 ---@class mcp-tools.ReviewLegend: mcp-tools.Float
 ---@field view mcp-tools.ReviewView
@@ -127,14 +126,7 @@ end
 ---@type mcp-tools.Row[]? current content
 local drawn
 
-local keeper = keepers.new({
-  name = 'review',
-  open = open,
-  may_enter = function()
-    return false
-  end,
-  closed = function() end,
-})
+local keeper = keepers.new({ name = 'review', open = open })
 
 --- Shows a review instead of the current one, or none.
 ---@param view mcp-tools.ReviewView?

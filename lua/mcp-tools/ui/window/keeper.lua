@@ -54,8 +54,8 @@ end
 ---@class mcp-tools.FloatUse
 ---@field name string for the log and the autocommand group
 ---@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float `opened`: window to keep visible
----@field may_enter fun(): boolean whether the float may be entered automatically
----@field closed fun(subject: mcp-tools.FloatSubject) called when the user closed the float from inside
+---@field may_enter? fun(): boolean whether the float may be entered automatically
+---@field closed? fun(subject: mcp-tools.FloatSubject) called when the user closed the float from inside
 
 ---@class mcp-tools.FloatKeeper
 ---@field use mcp-tools.FloatUse
@@ -88,7 +88,8 @@ function Keeper:open(inside)
     self.shown:enter(inside)
   elseif not wanted.entered then
     wanted.entered = true
-    if self.use.may_enter() and api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == '' then
+    local may_enter = self.use.may_enter and self.use.may_enter()
+    if may_enter and api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == '' then
       self.ignore_keys_until = uv.hrtime() + GUARD_NS
       self.shown:enter(1)
     end
@@ -126,7 +127,7 @@ function Keeper:on_closed(window)
   self.shown = nil
   vim.schedule(function()
     pcall(old.close, old)
-    if inside and api.nvim_tabpage_is_valid(old.tab) then
+    if inside and self.use.closed and api.nvim_tabpage_is_valid(old.tab) then
       self.use.closed(subject)
     end
   end)

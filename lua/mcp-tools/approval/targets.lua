@@ -1,7 +1,6 @@
 --- Targets of a call: the files and buffers that its arguments name, which approval checks (`call.targets`).
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local config = require('mcp-tools.config')
 local lru = require('mcp-tools.util.lru')
@@ -189,7 +188,7 @@ local function target_of_path(targets, given)
   if bad then
     return rejected(bad)
   end
-  targets.marked = targets.marked or buffer_kind.marked()
+  targets.marked = targets.marked or access.marked()
   local without = doubtful and paths.from_uri(given:match('^[^#?]*')) or plain
   return {
     given = given,
@@ -210,15 +209,15 @@ local function target_of_buffer(targets, bufnr)
     return nil -- the tool has the better error message
   end
   bufnr = bufnr == 0 and vim.api.nvim_get_current_buf() or bufnr
-  local kind, name = buffer_kind.kind(bufnr)
-  local label, marked = 'buffer ' .. bufnr, buffer_kind.is_marked(bufnr)
+  local kind, name = access.buffer_kind(bufnr)
+  local label, marked = 'buffer ' .. bufnr, access.is_marked(bufnr)
   if kind == 'unnamed' then
     return marked and { given = label, sensitive = true } or nil
   elseif kind == 'other' then
     return {
       given = label,
       path = name ~= '' and access.name(name) or label,
-      sensitive = marked or buffer_kind.is_sensitive_name(name, kind),
+      sensitive = marked or access.is_sensitive_name(name, kind),
       unclear = true,
       other = true,
       bufnr = bufnr,

@@ -15,6 +15,7 @@ local TOKEN_BYTES = 32
 ---@class mcp-tools.bridge.Identity
 ---@field root string
 ---@field port integer the wanted one
+---@field stored_port integer the wanted one without the option `bridge.port`
 ---@field token string 64 hex digits
 ---@field path string file with port and token
 ---@field had_client? boolean a client has connected before, so the bridge loads the MCP SDK at its start
@@ -31,9 +32,7 @@ local function new_token(random)
   if not ok or type(bytes) ~= 'string' or #bytes ~= TOKEN_BYTES then
     return nil, ('the system provides no random bytes for a token: %s'):format(err or bytes)
   end
-  return (bytes:gsub('.', function(c)
-    return ('%02x'):format(c:byte())
-  end))
+  return vim.text.hexencode(bytes):lower()
 end
 
 ---@param value any
@@ -50,25 +49,16 @@ end
 
 --- Stores an identity. The option `bridge.port` overrides the port and is not stored.
 ---@param identity mcp-tools.bridge.Identity
----@param write fun(path: string, value: table): boolean?, string?
----@param port integer
+---@param write? fun(path: string, value: table): boolean?, string?
 ---@return boolean? ok, string? err
-local function store(identity, write, port)
-  return write(identity.path, {
+local function store(identity, write)
+  return (write or private_files.write)(identity.path, {
     root = identity.root,
-    port = port,
+    port = identity.stored_port,
     token = identity.token,
     kept_from = identity.kept_from,
     had_client = identity.had_client,
   })
-end
-
---- Returns the stored port, whatever `bridge.port` says.
----@param identity mcp-tools.bridge.Identity
----@return integer
-local function stored_port(identity)
-  local read = private_files.read(identity.path)
-  return read and read.value and is_port(read.value.port) and read.value.port or identity.port
 end
 
 --- Stores changes other than the token. Does nothing if another editor of the project has stored a new token. Keeps
@@ -84,7 +74,7 @@ local function update(identity)
   local merged = vim.tbl_extend('force', {}, identity) --[[@as mcp-tools.bridge.Identity]]
   merged.kept_from = identity.kept_from == stored.kept_from and identity.kept_from or nil
   merged.had_client = identity.had_client or stored.had_client == true or nil
-  return store(merged, private_files.write, is_port(stored.port) and stored.port or identity.port)
+  return store(merged)
 end
 
 --- Returns port and token of a project; makes and stores them the first time.
@@ -107,9 +97,8 @@ function M.load(root, random)
     return nil, err
   end
   local stored = read.value or {}
-  local identity = { root = root, path = path }
-  identity.port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
-  identity.had_client = stored.had_client == true or nil
+  local identity = { root = root, path = path, had_client = stored.had_client == true or nil }
+  identity.stored_port = is_port(stored.port) and stored.port or FIRST_PORT + tonumber(digest:sub(1, 8), 16) % PORTS
   if is_token(stored.token) and not read.exposed then
     identity.token = stored.token
     identity.kept_from = is_port(stored.kept_from) and stored.kept_from or nil
@@ -121,23 +110,17 @@ function M.load(root, random)
     if not identity.token then
       return nil, err
     end
+    local is_new = not read.value and not vim.uv.fs_lstat(path)
     local created
-    if read.value or vim.uv.fs_lstat(path) then
-      created, err = store(identity, private_files.write, identity.port)
-    else
-      created, err = store(identity, private_files.create, identity.port)
-      if created == false then
-        return M.load(root, random) -- another editor of this project was faster: its token applies
-      end
-    end
-    if not created then
+    created, err = store(identity, is_new and private_files.create or nil)
+    if is_new and created == false then
+      return M.load(root, random) -- another editor of this project was faster: its token applies
+    elseif not created then
       return nil, err
     end
   end
   local chosen = config.get('bridge.port')
-  if chosen ~= 0 then
-    identity.port = chosen
-  end
+  identity.port = chosen ~= 0 and chosen or identity.stored_port
   log.hide(identity.token)
   return identity
 end
@@ -151,11 +134,9 @@ function M.renew_token(identity, port)
   if not token then
     return false, err
   end
-  local renewed = vim.tbl_extend('force', identity, { token = token, kept_from = port })
-  local ok
-  ok, err = store(renewed, private_files.write, stored_port(identity))
+  local ok, store_err = store(vim.tbl_extend('force', identity, { token = token, kept_from = port }))
   if not ok then
-    return false, err
+    return false, store_err
   end
   identity.token, identity.kept_from = token, port
   log.hide(token)

@@ -1,7 +1,7 @@
 --- Redacts secrets in text that belongs to no file, such as messages, before it leaves the editor: lines of sensitive
 --- buffers (also of deleted ones), tokens, and values with secret names.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local access = require('mcp-tools.privacy.access')
 local log = require('mcp-tools.log')
 local secrets = require('mcp-tools.util.secrets')
 local trim = require('mcp-tools.util.trim')
@@ -100,8 +100,8 @@ end
 ---@param bufnr integer loaded
 ---@return boolean
 local function is_sensitive(bufnr)
-  local kind, name = buffer_kind.kind(bufnr)
-  return buffer_kind.is_marked(bufnr) or buffer_kind.is_sensitive_name(name, kind)
+  local kind, name = access.buffer_kind(bufnr)
+  return access.is_marked(bufnr) or access.is_sensitive_name(name, kind)
 end
 
 --- Adds lines to redact: of a buffer or of a file that a command may print.

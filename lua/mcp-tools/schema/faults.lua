@@ -42,14 +42,25 @@ local function all_strings(list)
   return true
 end
 
+---@param is_valid fun(v: any): boolean
+---@param message string
+---@return fun(v: any): string?
+local function rule(is_valid, message)
+  return function(v)
+    return not is_valid(v) and message or nil
+  end
+end
+
+local function is_names(v)
+  return is_list(v) and all_strings(v)
+end
+
 --- Returns why a keyword's value is invalid. `inspect` checks the schemas inside of maps and lists.
 ---@type table<mcp-tools.schema.Shape, fun(v: any): string?>
 local form = {
-  schema = function(v)
-    if v == NIL or (type(v) ~= 'table' and type(v) ~= 'boolean') then
-      return 'must be a schema (a table or a boolean)'
-    end
-  end,
+  schema = rule(function(v)
+    return type(v) == 'table' or type(v) == 'boolean'
+  end, 'must be a schema (a table or a boolean)'),
   schemas = function(v)
     if not is_list(v) then
       return 'must be a list of schemas'
@@ -58,40 +69,21 @@ local form = {
       return 'must not be empty'
     end
   end,
-  map = function(v)
-    return not is_map(v) and 'must map names to schemas' or nil
-  end,
-  strings = function(v)
-    return not (is_list(v) and all_strings(v)) and 'must be a list of names' or nil
-  end,
-  lists = function(v)
-    if not is_map(v) then
-      return 'must map names to lists of names'
-    end
-    for _, list in pairs(v) do
-      if not (is_list(list) and all_strings(list)) then
-        return 'must map names to lists of names'
-      end
-    end
-  end,
-  list = function(v)
-    return not is_list(v) and 'must be a list' or nil
-  end,
-  string = function(v)
-    return type(v) ~= 'string' and 'must be a string' or nil
-  end,
-  boolean = function(v)
-    return type(v) ~= 'boolean' and 'must be true or false' or nil
-  end,
-  number = function(v)
-    return type(v) ~= 'number' and 'must be a number' or nil
-  end,
-  positive = function(v)
-    return (type(v) ~= 'number' or v <= 0) and 'must be a number above 0' or nil
-  end,
-  count = function(v)
-    return not (value.is_integer(v) and v >= 0) and 'must be a whole number, 0 or more' or nil
-  end,
+  map = rule(is_map, 'must map names to schemas'),
+  strings = rule(is_names, 'must be a list of names'),
+  lists = rule(function(v)
+    return is_map(v) and vim.iter(vim.tbl_values(v)):all(is_names)
+  end, 'must map names to lists of names'),
+  list = rule(is_list, 'must be a list'),
+  string = rule(value.is_of_type.string, 'must be a string'),
+  boolean = rule(value.is_of_type.boolean, 'must be true or false'),
+  number = rule(value.is_of_type.number, 'must be a number'),
+  positive = rule(function(v)
+    return type(v) == 'number' and v > 0
+  end, 'must be a number above 0'),
+  count = rule(function(v)
+    return value.is_integer(v) and v >= 0
+  end, 'must be a whole number, 0 or more'),
   type = function(v)
     local list = type(v) == 'table' and v or { v }
     if not is_list(list) or #list == 0 then
@@ -101,8 +93,8 @@ local form = {
       if type(name) ~= 'string' then
         return 'must be a type (a string) or a list of types'
       end
-      if not keywords.is_type[name] then
-        return ('%q is not a type (types: %s)'):format(name, table.concat(keywords.types, ', '))
+      if not value.is_of_type[name] then
+        return ('%q is not a type (types: %s)'):format(name, table.concat(value.names(value.is_of_type), ', '))
       end
     end
   end,

@@ -37,14 +37,6 @@ M.unsupported = {
   unevaluatedItems = 'not supported; use items',
 }
 
---- The seven types.
-M.types = { 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string' }
-
-M.is_type = {}
-for _, name in ipairs(M.types) do
-  M.is_type[name] = true
-end
-
 --- Returns the `type` of a schema as a list; nil if it has none.
 ---@param schema table
 ---@return string[]?

@@ -38,7 +38,7 @@ end
 ---@return string
 local function indented(value, margin)
   if type(value) ~= 'table' then
-    return type(value) == 'number' and json.number(value) or (json.encode(value)) or 'null'
+    return (json.encode(value)) or 'null'
   end
   local is_list, items, inner = vim.islist(value), {}, margin .. '  '
   for key, item in vim.spairs(value) do

@@ -3,8 +3,6 @@
 --- A snapshot captures a value immediately; long strings are quoted only when the text is needed. Results for clients
 --- are written by util/json.lua.
 
-local json = require('mcp-tools.util.json')
-
 local M = {}
 
 --- Maximum nesting, more than a client may send. It also stops at a table that contains itself.
@@ -13,7 +11,7 @@ local MAX_DEPTH = 128
 local LONG, CHUNK = 512, 64 * 1024
 
 local EMPTY_DICT = getmetatable(vim.empty_dict())
-local byte, format = string.byte, string.format
+local byte, floor, format = string.byte, math.floor, string.format
 
 local SHORT = { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\f'] = '\\f', ['\n'] = '\\n', ['\r'] = '\\r' }
 SHORT['\t'] = '\\t'
@@ -40,6 +38,17 @@ local function quote(text)
   return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"'
 end
 
+--- Returns the shortest text of a number that is read back as that number.
+---@param value number
+---@return string
+function M.number(value)
+  if value == floor(value) and value < 2 ^ 63 and value > -2 ^ 63 then
+    return value == 0 and 1 / value < 0 and '-0' or format('%d', value)
+  end
+  local short = format('%.16g', value)
+  return tonumber(short) == value and short or format('%.17g', value)
+end
+
 --- Returns the length of a list, nil for tables with other keys.
 local function list_length(value)
   local count = 0
@@ -62,7 +71,7 @@ local function write(out, value, depth)
     local is_long = #value >= LONG
     out[#out + 1], out.has_long = is_long and { value } or quote(value), out.has_long or is_long
   elseif kind == 'number' then
-    out[#out + 1] = json.number(value)
+    out[#out + 1] = M.number(value)
   elseif kind ~= 'table' then
     local is_null = value == nil or value == vim.NIL
     out[#out + 1] = kind == 'boolean' and tostring(value) or is_null and 'null' or format('"<%s>"', kind)

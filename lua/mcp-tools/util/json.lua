@@ -5,6 +5,7 @@
 
 local buffer = require('mcp-tools.util.optional').load('string.buffer') -- not in every LuaJIT 2.1
 local errors = require('mcp-tools.errors')
+local number = require('mcp-tools.util.canonical_json').number
 
 local M = {}
 
@@ -29,7 +30,7 @@ local MAX_SORTED = 5000
 local KEPT = 256 * 1024
 
 local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
-local byte, floor, format, huge = string.byte, math.floor, string.format, math.huge
+local byte, floor, huge = string.byte, math.floor, math.huge
 
 local json_encode = vim.json.encode
 if json_encode('/') ~= '"/"' then
@@ -37,20 +38,6 @@ if json_encode('/') ~= '"/"' then
   json_encode = function(value)
     return (vim.json.encode(value):gsub('\\/', '/'))
   end
-end
-
---- Formats a number with all required digits.
----@param n number
----@return string
-function M.number(n)
-  if n == 0 then
-    return 1 / n < 0 and '-0' or '0'
-  end
-  if n == floor(n) and n < 2 ^ 63 and n > -2 ^ 63 then
-    return format('%d', n)
-  end
-  local short = format('%.16g', n)
-  return tonumber(short) == n and short or format('%.17g', n)
 end
 
 --- Characters that vim.json escapes.
@@ -185,7 +172,7 @@ quick = function(value, depth)
   elseif kind == 'number' and value < MAX_INTEGER and value > -MAX_INTEGER and value == floor(value) then
     out:put(value)
   elseif kind == 'number' and value - value == 0 then -- finite
-    out:put(M.number(value))
+    out:put(number(value))
   elseif kind == 'table' then
     return quick_table(value, depth + 1)
   elseif kind == 'boolean' then
@@ -325,7 +312,7 @@ end
 
 write = function(parts, value)
   if type(value) == 'number' then
-    parts[#parts + 1] = M.number(value)
+    parts[#parts + 1] = number(value)
   elseif type(value) == 'table' then
     write_table(parts, value)
   else

@@ -1,9 +1,9 @@
 -- What clients may see of buffers and files: the same verdict however they are named.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local project = require('editor_project')
+local access = require('mcp-tools.privacy.access')
 local t = require('helpers')
 local trusted = require('mcp-tools.privacy.trusted')
 
@@ -142,10 +142,10 @@ describe('a buffer that is not a regular file', function()
     t.ended(made)
     t.eq('on disk', made.outcome.value.text)
     shown('http://host/../../../..' .. project.root .. '/a.lua')
-    t.eq({}, buffer_kind.showing(project.root .. '/http:/host'))
+    t.eq({}, access.showing(project.root .. '/http:/host'))
     t.eq(0, #vim.tbl_filter(function(bufnr)
-      return buffer_kind.kind(bufnr) == 'file'
-    end, buffer_kind.showing(project.root .. '/a.lua')))
+      return access.buffer_kind(bufnr) == 'file'
+    end, access.showing(project.root .. '/a.lua')))
   end)
 end)
 
@@ -156,10 +156,10 @@ it('buffers of a file are found among many, by the file that a name leads to now
   vim.cmd.edit(project.write('many/7.lua', 'x'))
   vim.uv.fs_symlink(project.root .. '/many/7.lua', project.root .. '/link.lua')
   vim.fn.bufload(vim.fn.bufadd(project.root .. '/link.lua'))
-  t.eq(2, #buffer_kind.showing(project.root .. '/many/7.lua'))
+  t.eq(2, #access.showing(project.root .. '/many/7.lua'))
   vim.uv.fs_unlink(project.root .. '/link.lua')
   vim.uv.fs_symlink(project.write('other.lua', 'y'), project.root .. '/link.lua')
-  t.eq(1, #buffer_kind.showing(project.root .. '/many/7.lua'))
+  t.eq(1, #access.showing(project.root .. '/many/7.lua'))
 end)
 
 describe('loaded buffers of files', function()
@@ -167,7 +167,7 @@ describe('loaded buffers of files', function()
     for i = 1, 50 do
       vim.fn.bufload(vim.fn.bufadd(project.write(('many/%d.lua'):format(i), 'x')))
     end
-    local of, found, begun = buffer_kind.loaded(), {}, vim.uv.hrtime()
+    local of, found, begun = access.loaded(), {}, vim.uv.hrtime()
     local looks = t.calls(vim.api, 'nvim_list_bufs', function()
       for i = 1, 50 do
         table.insert(found, of(('%s/many/%d.lua'):format(project.root, i)))
@@ -252,7 +252,6 @@ describe('text of the project', function()
 end)
 
 it('where a prompt is to look is what was asked for, or the project where there is one', function()
-  local access = require('mcp-tools.privacy.access')
   local function place(path, root)
     local resolved, why = access.prompt_path(path, root)
     return resolved or why

@@ -4,7 +4,6 @@
 --- log has the cause. Order: syntax → scheme → fixed URIs → templates → files (in the project, not sensitive).
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local content = require('mcp-tools.content')
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
@@ -85,8 +84,8 @@ local function resolve_paths(definition, params, root)
     if not path then
       return ('%s is %s'):format(for_log(given), why)
     end
-    for _, bufnr in ipairs(buffer_kind.showing(path)) do
-      if buffer_kind.is_marked(bufnr) then
+    for _, bufnr in ipairs(access.showing(path)) do
+      if access.is_marked(bufnr) then
         return ('buffer %d is marked as sensitive'):format(bufnr)
       end
     end

@@ -1,6 +1,6 @@
 --- Watches the directories of open files, so that buffers follow what agents write to disk.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -207,7 +207,7 @@ local function follow()
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     local kind, path = 'other', nil
     if api.nvim_buf_is_loaded(bufnr) then
-      kind, path = buffer_kind.kind(bufnr)
+      kind, path = access.buffer_kind(bufnr)
     end
     if kind == 'file' and path then
       local directory, name = path:match('^(.*)/([^/]+)$')

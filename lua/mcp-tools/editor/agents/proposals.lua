@@ -1,7 +1,7 @@
 --- Proposals of agents: a text for a file that the user accepts, rejects or changes before the agent writes the file
 --- itself.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local change = require('mcp-tools.editor.edit.change')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -349,7 +349,7 @@ function M.open(session, key, spec, cb)
   local path, bad = paths.resolve(spec.path)
   if bad then
     return false, ('cannot resolve %s: %s'):format(spec.path, bad)
-  elseif sensitive.is_sensitive(path) or sensitive.is_sensitive(spec.path) or buffer_kind.marked()[path] then
+  elseif sensitive.is_sensitive(path) or sensitive.is_sensitive(spec.path) or access.marked()[path] then
     notify.info(("%s is sensitive and is not shown here; answer in the agent's terminal"):format(vim.fs.basename(path)))
     return false, 'the file is sensitive and is not shown'
   end

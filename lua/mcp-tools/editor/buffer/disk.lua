@@ -3,7 +3,7 @@
 --- Neovim compares the file with what it has read and runs an autocommand instead of asking the user. It reports a
 --- change only once, so a conflict is remembered here until the file or the buffer changes.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
@@ -193,7 +193,7 @@ local function file_of(bufnr)
   if not api.nvim_buf_is_valid(bufnr) or not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
-  local kind, path = buffer_kind.kind(bufnr)
+  local kind, path = access.buffer_kind(bufnr)
   return kind == 'file' and path or nil
 end
 

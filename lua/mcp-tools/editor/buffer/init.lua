@@ -3,7 +3,6 @@
 --- The current buffer is never a terminal: an agent in `:terminal` means the file next to it.
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
@@ -27,7 +26,7 @@ end
 ---@return integer? bufnr
 function M.current()
   for _, bufnr in ipairs(visited()) do
-    if bufnr > 0 and buffer_kind.is_text(bufnr) then
+    if bufnr > 0 and access.is_text(bufnr) then
       return bufnr
     end
   end
@@ -36,7 +35,7 @@ function M.current()
     return a.lastused > b.lastused
   end)
   for _, info in ipairs(infos) do
-    if buffer_kind.is_text(info.bufnr) then
+    if access.is_text(info.bufnr) then
       return info.bufnr
     end
   end
@@ -46,11 +45,11 @@ end
 ---@param path string absolute and resolved
 ---@return integer? bufnr
 function M.of_path(path)
-  return buffer_kind.loaded()(path)
+  return access.loaded()(path)
 end
 
 --- The same for many files: returns a function from path to buffer.
-M.of_paths = buffer_kind.loaded
+M.of_paths = access.loaded
 
 --- Returns the size of a buffer's text in bytes.
 ---@param bufnr integer loaded

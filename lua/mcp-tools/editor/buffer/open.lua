@@ -4,7 +4,6 @@
 --- when it is first shown in a window.
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
@@ -108,7 +107,7 @@ end
 ---@return mcp-tools.Error? err
 ---@return boolean? new whether it was not loaded before
 local function load(path, problem, stat)
-  local showing = buffer_kind.showing(path)
+  local showing = access.showing(path)
   for _, bufnr in ipairs(showing) do
     if api.nvim_buf_is_loaded(bufnr) then
       return bufnr

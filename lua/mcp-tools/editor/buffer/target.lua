@@ -4,7 +4,6 @@
 --- is checked again.
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -36,7 +35,7 @@ function M.refusal(ctx, bufnr)
   if readable then
     return nil
   end
-  local kind, name = buffer_kind.kind(bufnr)
+  local kind, name = access.buffer_kind(bufnr)
   if why == 'sensitive' or not ctx:covers(kind == 'other' and bufnr or (paths.resolve(name))) then
     return denied(buffers.shown(bufnr, ctx.root), why)
   end
@@ -79,7 +78,7 @@ local function with_buffer(ctx, bufnr, new, cb)
     M.drop({ bufnr = bufnr, new = new })
     return cb(nil, err)
   end
-  local path = buffer_kind.path(bufnr)
+  local path = access.buffer_path(bufnr)
   disk.refresh(bufnr, function(state)
     if not vim.api.nvim_buf_is_loaded(bufnr) then
       return cb(nil, buffers.gone(bufnr))

@@ -3,7 +3,7 @@
 --- The current window is the last one that is not a terminal; sensitive files are left out. A key press costs one
 --- comparison; the context is only collected after a pause and while there are listeners.
 
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
+local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local focus = require('mcp-tools.editor.user.focus')
 local log = require('mcp-tools.log')
@@ -53,14 +53,14 @@ local FRESH = 5e9
 ---@param bufnr integer valid
 ---@return string?
 local function path_of(bufnr)
-  local kind, name = buffer_kind.kind(bufnr)
-  if kind ~= 'file' or buffer_kind.is_marked(bufnr) then
+  local kind, name = access.buffer_kind(bufnr)
+  if kind ~= 'file' or access.is_marked(bufnr) then
     return nil
   end
   local entry, now = paths_of[bufnr], vim.uv.hrtime()
   if not entry or entry.name ~= name or now - entry.at > FRESH then
     local path, bad = paths.resolve(name)
-    local visible = not bad and not buffer_kind.is_sensitive_name(name, kind) and path or nil
+    local visible = not bad and not access.is_sensitive_name(name, kind) and path or nil
     entry = { name = name, path = visible, at = now }
     paths_of[bufnr] = entry
   end
@@ -353,7 +353,7 @@ local function watch()
   end, '[vV\22]*:*')
   on('ModeChanged', function() end, '*:[vV\22]*')
   on('BufEnter', function(args)
-    if buffer_kind.is_text(args.buf) then
+    if access.is_text(args.buf) then
       visited[args.buf] = now_ms()
     end
   end)
@@ -380,7 +380,7 @@ function M.on_change(fn, wanted)
     return
   end
   for _, info in ipairs(vim.fn.getbufinfo({ buflisted = 1, bufloaded = 1 })) do
-    if info.lastused > 0 and buffer_kind.is_text(info.bufnr) then
+    if info.lastused > 0 and access.is_text(info.bufnr) then
       visited[info.bufnr] = info.lastused * 1000
     end
   end

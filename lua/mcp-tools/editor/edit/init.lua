@@ -4,7 +4,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffer_change = require('mcp-tools.editor.edit.change')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -138,7 +137,7 @@ local function gather(work, items, ctx, targets)
       changedtick = item.changedtick,
       lines = item.lines,
       bufnr = bufnr,
-      path = item.path or is_valid and buffer_kind.path(bufnr) or nil,
+      path = item.path or is_valid and access.buffer_path(bufnr) or nil,
       new = new,
       unseen = new or is_valid and buffers.is_unseen(bufnr),
       write = item.write,

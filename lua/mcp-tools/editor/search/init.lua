@@ -1,7 +1,6 @@
 --- Searches the text of the project as the editor has it, unsaved changes included.
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
@@ -216,7 +215,7 @@ end
 local function unsaved(place, matches)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
-    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and buffer_kind.is_text(bufnr) then
+    if api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified and access.is_text(bufnr) then
       local name = api.nvim_buf_get_name(bufnr)
       local path = name ~= '' and paths.resolve(name)
       local below = path and vim.startswith(path, place.path .. '/') and matches(path:sub(#place.path + 2))

@@ -2,7 +2,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.editor.arguments')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
 local errors = require('mcp-tools.errors')
@@ -40,7 +39,7 @@ local function buffers_at(place)
   end
   local below = place and place.path .. '/'
   return vim.tbl_filter(function(bufnr)
-    local path = buffer_kind.is_text(bufnr) and (not below or buffer_kind.path(bufnr))
+    local path = access.is_text(bufnr) and (not below or access.buffer_path(bufnr))
     return path and (path == true or vim.startswith(path, below)) or false
   end, api.nvim_list_bufs())
 end

@@ -1,7 +1,6 @@
 --- Moves a file or directory. Buffers follow, and language servers update references in other files.
 
 local access = require('mcp-tools.privacy.access')
-local buffer_kind = require('mcp-tools.privacy.buffer_kind')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -45,7 +44,7 @@ local function buffers_of(from)
   local list = {}
   for _, bufnr in ipairs(api.nvim_list_bufs()) do
     local name = api.nvim_buf_get_name(bufnr)
-    if name ~= '' and buffer_kind.kind(bufnr) == 'file' then
+    if name ~= '' and access.buffer_kind(bufnr) == 'file' then
       local path = paths.resolve(name)
       if is_at_or_below(path, from) then
         table.insert(list, { bufnr = bufnr, path = path })
@@ -149,7 +148,7 @@ local function refusal(from, to)
     return errors.new('tool_error', text:format(shown(to)))
   elseif is_at_or_below(to, from) then
     return errors.new('validation_error', 'new_path: must not be inside path')
-  elseif #buffer_kind.showing(to) > 0 then
+  elseif #access.showing(to) > 0 then
     return errors.new('tool_error', ('new_path: a buffer of that name is open: %s'):format(shown(to)))
   end
   for _, each in ipairs(buffers_of(from)) do

@@ -85,7 +85,7 @@ local function plain(value)
   if value == vim.NIL then
     return 'null'
   end
-  return type(value) == 'number' and json.number(value) or sanitize.line(tostring(value))
+  return type(value) == 'number' and json.encode(value) or sanitize.line(tostring(value))
 end
 
 --- Formats a name, quoted if it is not a plain word.

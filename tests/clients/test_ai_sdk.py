@@ -29,7 +29,6 @@ async def asking(bridge: Bridge) -> AsyncIterator[Bridge]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """What a result says."""
     (part,) = result["content"]
     assert part["type"] == "text"
     said: str = part["text"]

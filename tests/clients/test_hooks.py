@@ -96,8 +96,7 @@ async def test_context_and_diagnostics_reach_the_model(
     name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
 ) -> None:
     """With the prompt what is open, after the edit what is newly wrong; without an editor nothing at all."""
-    if hindrance := agents.install():
-        pytest.skip(hindrance)
+    agents.install()
     case, project = CASES[name], home.make("project")
     (project / ".git").mkdir()
     file = project / "a.txt"

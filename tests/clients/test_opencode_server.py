@@ -32,9 +32,7 @@ ANOTHER = "return (probe.current.reported.hello.pid or ...) ~= ..."
 @contextlib.asynccontextmanager
 async def serving(home: Home) -> AsyncIterator[str]:
     """`opencode serve`, in a folder and a home of its own."""
-    hindrance = agents.install()
-    if hindrance:
-        pytest.skip(hindrance)
+    agents.install()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -27,7 +27,7 @@ from tests.support.terminal import Terminal
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(240),  # the first one installs the agents
-    pytest.mark.skipif(terminals.hindrance() is not None, reason=str(terminals.hindrance())),
+    terminals.needed,
 ]
 
 OLD = "line one\nline two\nline three\n"
@@ -215,9 +215,7 @@ async def staged(
         prepare: makes more of the project; returns the folder in which the agent is started.
         selected: the person has selected line two before the agent is there.
     """
-    hindrance = agents.install()
-    if hindrance:
-        pytest.skip(hindrance)
+    agents.install()
     project = home.make("project")
     (project / ".git").mkdir()
     (project / "sub").mkdir()
@@ -365,9 +363,7 @@ async def test_in_a_terminal_of_the_editor(
     name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
 ) -> None:
     """`:McpTools terminal` opens it connected and with our tools; `:McpTools send` types into it."""
-    hindrance = agents.install()
-    if hindrance:
-        pytest.skip(hindrance)
+    agents.install()
     agent = INSIDE[name]
     project = home.make("project")
     (project / ".git").mkdir()

@@ -134,6 +134,12 @@ def open_terminal(nvim_program: Path, home: Home) -> Open:
 
 
 @pytest.fixture
+async def bridge(screen: Terminal) -> Bridge:
+    """The bridge of the Neovim that a module has in its terminal."""
+    return await support.ready(screen.nvim)
+
+
+@pytest.fixture
 async def idle(open_terminal: Open) -> AsyncIterator[Terminal]:
     """A terminal whose Neovim has no bridge."""
     async with open_terminal() as screen:

@@ -7,10 +7,7 @@ import pytest
 from tests.support import terminal
 from tests.support.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.every_nvim,
-    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
-]
+pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 WATCH = """
 Seen = {}

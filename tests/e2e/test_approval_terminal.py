@@ -10,17 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.support import bridge as support
 from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
 from tests.support.nvim import Home
 from tests.support.results import error_of, text_of
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, ended
 
-pytestmark = [
-    pytest.mark.every_nvim,
-    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
-]
+pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')
@@ -41,12 +37,6 @@ async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
         assert "Press ENTER" not in await opened.screen()
 
 
-@pytest.fixture
-async def bridge(screen: Terminal) -> Bridge:
-    """Its bridge."""
-    return await support.ready(screen.nvim)
-
-
 def ran(screen: Terminal) -> Any:
     """How often the tool that asks has run."""
     return screen.nvim.lua("return Seen.late")
@@ -59,12 +49,6 @@ async def looked_at(screen: Terminal, ms: int = 400) -> None:
         " return question and vim.uv.hrtime() - question.shown_at > 1e6 * ...",
         ms,
     )
-
-
-async def ended(call: asyncio.Task[Any]) -> Any:
-    """The result of a call that has been answered."""
-    async with asyncio.timeout(terminal.PATIENCE / 1000):
-        return await call
 
 
 async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None:

@@ -13,7 +13,6 @@ from tests.support.nvim import Home, Nvim
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
-needs_terminal = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
 
 SETUP = f"require('mcp-tools').setup({{ bridge = {{ python = [[{sys.executable}]] }} }})"
 READY = "return require('mcp-tools').is_running() and require('mcp-tools').get_port()"
@@ -60,7 +59,7 @@ async def test_switched_off(spawn_nvim: Spawn) -> None:
     await nvim.wait_for(READY, timeout=15_000)
 
 
-@needs_terminal
+@terminal.needed
 @pytest.mark.parametrize(
     ("command", "why"),
     [

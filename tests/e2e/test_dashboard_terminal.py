@@ -15,10 +15,7 @@ from tests.support.captures import Captures
 from tests.support.nvim import Home
 from tests.support.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.every_nvim,
-    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
-]
+pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 INIT = f"""
 vim.opt.swapfile = false

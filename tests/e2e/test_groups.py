@@ -29,7 +29,6 @@ REFRESH = "_G.Looked = nil mcp_tools.refresh(nil, function(failures) _G.Looked =
 
 
 async def tool_names(client: Client) -> set[str]:
-    """What is listed now."""
     return {tool.name.removeprefix("nvim_") for tool in (await client.list_tools(cache_mode="bypass")).tools}
 
 

@@ -52,7 +52,6 @@ class Person:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For `connect`."""
         return {
             "elicitation_callback": self.elicit,
             "sampling_callback": self.sample,

@@ -47,7 +47,6 @@ SPY = '#!/bin/sh\necho "$0 $*" >>{log}\nexit 1\n'
 
 
 def program(path: Path, text: str) -> Path:
-    """Write a program."""
     path.write_text(text)
     path.chmod(0o755)
     return path
@@ -79,7 +78,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+@terminal.needed
 async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -> None:
     """One line names `:McpTools install`; that shows its progress, then the bridge starts from what it built.
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.support import bridge as support
 from tests.support import terminal
 from tests.support.bridge import Bridge, connect
 from tests.support.nvim import Home
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, ended
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')
@@ -47,12 +46,6 @@ async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
         assert await opened.nvim.lua("return #vim.api.nvim_list_wins()") == 1
 
 
-@pytest.fixture
-async def bridge(screen: Terminal) -> Bridge:
-    """Its bridge."""
-    return await support.ready(screen.nvim)
-
-
 def asked(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
     """A call of the tool that waits for its answers."""
     return asyncio.create_task(client.call_tool("nvim_ask_user", {"questions": list(questions)}))
@@ -60,15 +53,13 @@ def asked(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
 
 async def answered(call: asyncio.Task[Any]) -> str:
     """The text that the client gets."""
-    async with asyncio.timeout(terminal.PATIENCE / 1000):
-        result = await call
+    result = await ended(call)
     assert not result.is_error, result
     text: str = result.content[0].text
     return text
 
 
 def mode_is(screen: Terminal, mode: str) -> Any:
-    """Wait for a mode."""
     return screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == ...", mode)
 
 

@@ -61,7 +61,6 @@ class Stage:
 
     @property
     def nvim(self) -> Nvim:
-        """The editor."""
         return self.bridge.nvim
 
     def client(self, *words: str, **env: str) -> AbstractAsyncContextManager[Client]:

@@ -132,7 +132,6 @@ class _Bomb(_Slow):
 
 @contextlib.contextmanager
 def served(handler: type[_Slow]) -> Iterator[str]:
-    """The URL of such a server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/mcp"

@@ -52,7 +52,6 @@ async def names_of(bridge: Bridge) -> list[str]:
 
 
 async def log_of(bridge: Bridge) -> str:
-    """All that was logged."""
     path: str = await bridge.nvim.lua("return probe.log.path()")
     return Path(path).read_text()
 
@@ -174,7 +173,6 @@ LARGE = b"E" * 40_000_000
 
 
 def reply(status: str, kind: str, body: bytes, *more: str) -> bytes:
-    """Bytes of an answer."""
     lines = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *more]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
@@ -194,7 +192,6 @@ class Server:
         self.url = ""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         self.writers.append(writer)
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
@@ -208,7 +205,6 @@ class Server:
                 await writer.drain()
 
     def reply(self, head: str, message: dict[str, Any]) -> bytes:
-        """To one request."""
         if head.startswith("GET"):
             if self.how != "streams":
                 return reply("405 No", "text/plain", b"")
@@ -244,14 +240,12 @@ class Server:
         return self.json(number, {"content": [{"type": "text", "text": "done"}]})
 
     def json(self, number: int, result: dict[str, Any], *more: str) -> bytes:
-        """A result."""
         body = json.dumps({"jsonrpc": "2.0", "id": number, "result": result}).encode()
         return reply("200 OK", "application/json", body, *more)
 
 
 @contextlib.asynccontextmanager
 async def serving(how: str, elsewhere: str = "") -> AsyncIterator[Server]:
-    """One that listens."""
     server = Server(how, elsewhere)
     listener = await asyncio.start_server(server.answer, "127.0.0.1", 0)
     server.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/mcp"

@@ -12,7 +12,7 @@ from tests.support import terminal
 from tests.support.nvim import Home, Nvim
 from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 INIT = """
 _G.mcp_tools = require('mcp-tools')
@@ -31,7 +31,6 @@ end)
 
 @pytest.fixture
 def project(home: Home) -> Path:
-    """A project of three files."""
     folder = home.make("project")
     (folder / ".git").mkdir()
     for name in ("one", "two"):
@@ -53,7 +52,6 @@ async def screen(nvim_program: Path, home: Home, project: Path) -> AsyncIterator
 
 
 async def call(screen: Terminal, name: str, **args: Any) -> dict[str, Any]:
-    """The result of a tool."""
     await screen.nvim.lua(CALL, name, args)
     await screen.nvim.wait_for("return Answer")
     assert await screen.nvim.lua("return Answer.err") is None

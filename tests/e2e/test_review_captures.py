@@ -15,11 +15,7 @@ from tests.support.captures import Captures
 from tests.support.nvim import Home
 from tests.support.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.every_nvim,
-    pytest.mark.slow,
-    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
-]
+pytestmark = [pytest.mark.every_nvim, pytest.mark.slow, terminal.needed]
 
 INIT = """
 vim.opt.swapfile = false

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.support import bridge as support
 from tests.support import terminal
 from tests.support.bridge import Bridge, connect
 from tests.support.nvim import Home
 from tests.support.raw import Raw
 from tests.support.results import error_of, text_of
-from tests.support.terminal import Terminal
+from tests.support.terminal import Terminal, ended
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 INIT = f"""
 vim.opt.swapfile = false
@@ -40,7 +39,6 @@ EDITS = [
 
 @pytest.fixture
 def path(home: Home) -> Path:
-    """A file of a project."""
     folder = home.make("project")
     (folder / ".git").mkdir()
     (folder / "text.txt").write_text(TEXT)
@@ -57,18 +55,6 @@ async def screen(nvim_program: Path, home: Home, path: Path) -> AsyncIterator[Te
         await opened.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
         yield opened
         assert "Press ENTER" not in await opened.screen()
-
-
-@pytest.fixture
-async def bridge(screen: Terminal) -> Bridge:
-    """Its bridge."""
-    return await support.ready(screen.nvim)
-
-
-async def ended(call: asyncio.Task[Any]) -> Any:
-    """The result of a call that has been answered."""
-    async with asyncio.timeout(terminal.PATIENCE / 1000):
-        return await call
 
 
 async def lines(screen: Terminal) -> list[str]:

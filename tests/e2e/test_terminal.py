@@ -15,10 +15,7 @@ from tests.support.nvim import Home
 from tests.support.results import error_of, text_of
 from tests.support.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.every_nvim,
-    pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance())),
-]
+pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 
 async def test_cancel(idle: Terminal) -> None:

@@ -12,7 +12,7 @@ from tests.support import terminal
 from tests.support.nvim import Home
 from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 TOOLS = """
 local content = mcp_tools.content

@@ -11,7 +11,7 @@ from tests.support import terminal
 from tests.support.nvim import ROOT
 from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 ENDPOINT = "return mcp_tools.endpoint().url"
 
@@ -23,7 +23,6 @@ Open = Callable[..., AbstractAsyncContextManager[Terminal]]
 
 
 async def messages(screen: Terminal) -> str:
-    """What `:messages` shows."""
     text: str = await screen.nvim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
     return text
 

@@ -14,7 +14,7 @@ import pytest
 from tests.support import processes, terminal
 from tests.support.nvim import Home
 
-pytestmark = pytest.mark.skipif(terminal.hindrance() is not None, reason=str(terminal.hindrance()))
+pytestmark = terminal.needed
 
 INIT = f"""
 _G.mcp_tools = require('mcp-tools')

@@ -140,7 +140,6 @@ async def test_sse_client_goes(shared: Bridge, client: Raw) -> None:
 
 
 async def abort(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Resets the connection."""
     transport = writer.transport
     assert isinstance(transport, asyncio.Transport)
     transport.abort()

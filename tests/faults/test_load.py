@@ -178,7 +178,6 @@ async def test_a_list_that_keeps_changing(shared: Bridge, client: Raw) -> None:
 
 
 async def names(raw: Raw) -> list[dict[str, Any]]:
-    """The tools as listed."""
     status, answer = await raw.send(raw.message("tools/list", {}))
     assert status == 200
     tools: list[dict[str, Any]] = answer["result"]["tools"]

@@ -43,7 +43,6 @@ async def test_unregister_in_flight(shared: Bridge, client: Raw) -> None:
 
 
 async def names(client: Raw) -> list[str]:
-    """What is listed."""
     _, answer = await client.send(client.message("tools/list", {}))
     return [tool["name"] for tool in answer["result"]["tools"]]
 

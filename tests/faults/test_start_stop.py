@@ -119,7 +119,6 @@ async def test_every_starter_is_told(spawn_nvim: Spawn) -> None:
 
 
 def program(path: Path, text: str) -> Path:
-    """An executable script."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path

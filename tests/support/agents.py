@@ -19,6 +19,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from . import node, processes
 from .model import Model
 from .nvim import ROOT, Home
@@ -34,28 +36,22 @@ NOWHERE = "http://127.0.0.1:9"
 Setup = Callable[[Home, Path, Model], tuple[list[str], dict[str, str]]]
 
 
-def install() -> str | None:
-    """Install what the lock pins, unless it is there.
-
-    Returns:
-        Why it cannot be had, or None.
-    """
+def install() -> None:
+    """Install what the lock pins, unless it is there; skip the test where it cannot be had."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
-        return "the lock of tests/clients/npm is for Linux on x86-64"
+        pytest.skip("the lock of tests/clients/npm is for Linux on x86-64")
     sys.path.insert(0, str(ROOT / "scripts"))
     import _npm  # type: ignore[import-not-found]
 
     try:
         _npm.install(LOCK, TARGET)
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"what tests/clients/npm pins could not be installed: {error}"
+        pytest.skip(f"what tests/clients/npm pins could not be installed: {error}")
     finally:
         sys.path.remove(str(ROOT / "scripts"))
-    return None
 
 
 def write(path: Path, value: object) -> None:
-    """Write a file of settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value))
 

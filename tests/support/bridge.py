@@ -58,11 +58,9 @@ class Bridge:
         return {"Authorization": f"Bearer {self.token}"}
 
     async def pid(self) -> int:
-        """The bridge's process."""
         return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
 
     async def alive(self) -> bool:
-        """Does the process run?"""
         try:
             os.kill(await self.pid(), 0)
         except ProcessLookupError:

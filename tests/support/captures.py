@@ -64,7 +64,6 @@ class Screen:
             self.cells[row][left:right] = self.cells[row + rows][left:right]
 
     def text(self) -> list[str]:
-        """Its rows."""
         return ["".join(cell for cell, _ in row).rstrip() for row in self.cells]
 
     def __str__(self) -> str:

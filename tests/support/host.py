@@ -67,7 +67,6 @@ class Host:
         return self.read(given["uri"]) if method == READ else self.list(given)
 
     def read(self, uri: str) -> dict[str, Any]:
-        """One file."""
         file = self.files.get(uri)
         if file is None:
             raise MCPError(NOT_FOUND, "Resource not found", {"uri": uri})

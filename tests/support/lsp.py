@@ -57,13 +57,11 @@ class Client:
         self.reading = asyncio.create_task(self._read())
 
     def send(self, message: Json) -> None:
-        """Sends one message."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         assert self.process.stdin is not None
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def notify(self, method: str, **params: Any) -> None:
-        """Sends a notification."""
         self.send({"method": method, "params": params})
 
     def begin(self, method: str, **params: Any) -> tuple[int, asyncio.Future[Any]]:
@@ -83,7 +81,6 @@ class Client:
             return await self.begin(method, **params)[1]
 
     async def initialize(self, name: str | None = "tester") -> Json:
-        """Opens the session."""
         more = {} if name is None else {"clientInfo": {"name": name, "version": "1"}}
         result: Json = await self.ask("initialize", processId=None, rootUri=None, capabilities={}, **more)
         self.notify("initialized")
@@ -158,5 +155,4 @@ async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterat
 
 
 def place(line: int, character: int) -> Json:
-    """A position, both from 0."""
     return {"position": {"line": line, "character": character}}

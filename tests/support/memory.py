@@ -190,7 +190,6 @@ class MemoryEditor:
         self._offer("prompts", Tool(name, function, {"name": name} | definition, complete=complete or {}))
 
     def remove(self, kind: Kind, name: str) -> None:
-        """Takes something out."""
         del self.offers.of[kind][name]
         self._bump(kind)
 

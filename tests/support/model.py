@@ -177,7 +177,6 @@ class Model:
 
 
 async def stream(request: web.Request, parts: Iterator[str] | list[str]) -> web.StreamResponse:
-    """Answer with events."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
     for part in parts:

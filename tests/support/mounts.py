@@ -33,7 +33,6 @@ class Journal:
         self.path = path
 
     def entries(self) -> list[Any]:
-        """All of it."""
         return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
 
     def of(self, what: str) -> list[Any]:
@@ -97,7 +96,6 @@ def alive(pid: int) -> bool:
 
 
 def group(pid: int) -> list[int]:
-    """The processes of a group."""
     found = []
     for name in os.listdir("/proc"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):

@@ -28,7 +28,6 @@ class News:
         self._arrived = asyncio.Event()
 
     def add(self, what: str) -> None:
-        """Notes it."""
         self.seen.append((what, time.monotonic()))
         self._arrived.set()
 

@@ -51,7 +51,6 @@ class Script:
         return json.loads(text)
 
     def tell(self, order: str) -> None:
-        """Give an order."""
         assert self.process.stdin
         self.process.stdin.write(f"{order}\n".encode())
 

@@ -174,7 +174,6 @@ class Nvim:
             raise AssertionError("Neovim did not quit") from None
 
     async def kill(self) -> None:
-        """End it as a crash would."""
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()

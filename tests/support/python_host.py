@@ -90,7 +90,6 @@ class Caller:
         return await self.start(name, **args).task
 
     def start(self, name: str, /, **args: Any) -> Calling:
-        """Call a tool."""
         return self._over_mcp(name, args) if self.client else self._from_lua(name, args)
 
     def _over_mcp(self, name: str, args: dict[str, Any]) -> Calling:

@@ -132,7 +132,6 @@ def code_of(result: dict[str, Any]) -> str:
 
 
 def text_of(result: dict[str, Any]) -> str:
-    """The text of a result."""
     return "".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 

@@ -64,7 +64,6 @@ class Tally:
 
     @property
     def calls(self) -> int:
-        """How many were made."""
         return self.right + sum(self.failed.values()) + self.lost + len(self.wrong)
 
 
@@ -78,7 +77,6 @@ class Client:
         self._ids = 0
 
     def send(self, **message: Any) -> None:
-        """One message."""
         assert self.process.stdin
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
@@ -107,7 +105,6 @@ class Client:
             return None
 
     async def call(self, tool: str, right: Callable[[str], bool]) -> None:
-        """One call, counted."""
         answer = await self.ask("tools/call", {"name": f"nvim_{tool}", "arguments": {}})
         if answer is None:
             self.tally.lost += 1
@@ -139,7 +136,6 @@ class Stage:
         await ready(spawned)
 
     async def bridge(self) -> int:
-        """The bridge's process."""
         return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
 
     async def restart(self) -> None:

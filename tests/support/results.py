@@ -6,7 +6,6 @@ from typing import Any
 
 
 def text_of(result: Any) -> str:
-    """All text of a result."""
     return "".join(block.text for block in result.content if block.type == "text")
 
 

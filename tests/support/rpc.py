@@ -57,7 +57,6 @@ class Rpc(asyncio.Protocol):
         return await self.request("nvim_exec_lua", code, list(args), timeout=timeout)
 
     def close(self) -> None:
-        """Drop the connection."""
         if self._transport is not None:
             self._transport.close()
 

@@ -13,15 +13,12 @@ from .raw import BOTH
 
 @dataclass(frozen=True)
 class Answer:
-    """One HTTP response."""
-
     status: int
     head: str
     body: bytes
 
     @property
     def json(self) -> Any:
-        """The body as JSON."""
         return json.loads(self.body)
 
 

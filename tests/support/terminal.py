@@ -8,6 +8,9 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from . import processes
 from .nvim import PROBE, ROOT, START_TIMEOUT, Home, Nvim
@@ -18,9 +21,13 @@ PATIENCE = 15_000
 TMUX = shutil.which("tmux")
 
 
-def hindrance() -> str | None:
-    """Why no terminal can be had on this machine; None when it can."""
-    return None if TMUX else "tmux is not installed"
+needed = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+
+
+async def ended(call: asyncio.Task[Any]) -> Any:
+    """The result of a call that has been answered."""
+    async with asyncio.timeout(PATIENCE / 1000):
+        return await call
 
 
 class Screened(Nvim):
@@ -44,7 +51,6 @@ class Terminal:
         self._environment = environment
 
     async def tmux(self, *arguments: str, check: bool = True) -> str:
-        """Run one tmux command."""
         process = await processes.start(
             *(str(TMUX), "-u", "-S", str(self.socket), "-f", "/dev/null", *arguments),
             stdout=asyncio.subprocess.PIPE,
@@ -56,7 +62,6 @@ class Terminal:
         return output.decode()
 
     async def type(self, text: str) -> None:
-        """Type text as it is."""
         await self.tmux("send-keys", "-l", "--", text)
 
     async def press(self, *keys: str) -> None:

@@ -30,13 +30,11 @@ bus = InMemorySubscriptionBus()
 
 
 def note(*what: Any) -> None:
-    """Writes into the journal."""
     with open(sys.argv[1], "a") as journal:
         journal.write(json.dumps(what) + "\n")
 
 
 def text(value: str) -> dict[str, Any]:
-    """A result of one text."""
     return {"content": [{"type": "text", "text": value}], "resultType": "complete"}
 
 

@@ -50,13 +50,11 @@ TOOLS: dict[str, dict[str, Any]] = {
 
 
 def note(*what: Any) -> None:
-    """Writes into the journal."""
     with open(sys.argv[1], "a") as journal:
         journal.write(json.dumps(what) + "\n")
 
 
 def text(value: str) -> dict[str, Any]:
-    """A result of one text."""
     return {"content": [{"type": "text", "text": value}], "resultType": "complete"}
 
 

@@ -39,7 +39,6 @@ INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def request(method: str, params: dict[str, Any] | None = None, id_: int = 2) -> dict[str, Any]:
-    """A JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
 
 
@@ -64,19 +63,16 @@ class Agent:
         return head | {name.replace("_", "-"): value for name, value in more.items()}
 
     async def post(self, body: Any, path: str = "/mcp", **more: str) -> aiohttp.ClientResponse:
-        """POST of a value."""
         data = json.dumps(body).encode()
         return await self.http.post(self.url + path, data=data, headers=self.head(**more))
 
     async def ask(self, body: dict[str, Any], **more: str) -> dict[str, Any]:
-        """The answer to a request."""
         async with await self.post(body, **more) as response:
             assert response.status == 200, await response.text()
             answer: dict[str, Any] = await response.json()
             return answer
 
     async def initialize(self, **more: str) -> dict[str, Any]:
-        """Opens a session."""
         async with await self.post(INITIALIZE, **more) as response:
             assert response.status == 200, await response.text()
             self.session = response.headers["Mcp-Session-Id"]

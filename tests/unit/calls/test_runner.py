@@ -519,17 +519,14 @@ def being_refused(bench: Bench) -> tuple[float, list[str]]:
 
 
 def running(bench: Bench) -> tuple[float, list[str]]:
-    """The tool works."""
     return 0.5, ["shutdown"]
 
 
 def waiting_for_approval(bench: Bench) -> tuple[float, list[str]]:
-    """The person is asked."""
     return 0.5, ["shutdown"]
 
 
 def waiting_for_input(bench: Bench) -> tuple[float, list[str]]:
-    """The client is asked."""
     return 0.5, ["shutdown"]
 
 

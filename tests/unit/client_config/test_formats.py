@@ -157,6 +157,5 @@ def test_libraries_that_keep_comments(form: ModuleType, text: str, table: str) -
 
 @pytest.mark.parametrize(("form", "text"), [(toml, "a = "), (yaml, "a: [1"), (yaml, "- 1\n")])
 def test_texts_that_are_none(form: ModuleType, text: str) -> None:
-    """They are refused."""
     with pytest.raises(FormatError):
         form.put(text, PATH, ENTRY)

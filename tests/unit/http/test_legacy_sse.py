@@ -18,8 +18,6 @@ from tests.support.served import Served, events, eventually, next_event, served
 
 
 class Client:
-    """An open SSE session."""
-
     def __init__(self, bridge: Served, response: aiohttp.ClientResponse) -> None:
         self.bridge = bridge
         self.response = response

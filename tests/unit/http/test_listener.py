@@ -193,7 +193,6 @@ async def test_a_body_that_never_comes(bridge: Served, monkeypatch: pytest.Monke
 
 
 def post_bytes(session: str, message: dict[str, Any]) -> bytes:
-    """The bytes of a POST."""
     body = json.dumps(message).encode()
     head = [
         "POST /mcp HTTP/1.1",

@@ -29,7 +29,6 @@ async def bridge() -> AsyncIterator[Served]:
 
 
 async def listed(bridge: Served, era: str, method: str = "resources/list", **params: Any) -> dict[str, Any]:
-    """The whole answer."""
     if era == "stateless":
         async with await bridge.post_stateless(method, params) as response:
             answer: dict[str, Any] = await response.json()

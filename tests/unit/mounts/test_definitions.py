@@ -35,8 +35,6 @@ class PieceEditor:
 
 
 class MountSession:
-    """One that lists tools."""
-
     def __init__(self, *items: dict[str, Any]) -> None:
         self.items = list(items)
 

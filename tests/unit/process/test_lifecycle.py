@@ -38,8 +38,6 @@ Start = Callable[..., Awaitable["Bridge"]]
 
 
 class Bridge:
-    """One bridge process."""
-
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.begun = monotonic()

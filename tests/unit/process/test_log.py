@@ -39,7 +39,6 @@ def installed(fd: int, path: Path | None = None) -> LogHandler:
 
 
 def drain(fd: int) -> bytes:
-    """All that is there."""
     os.set_blocking(fd, False)
     data = b""
     while True:

@@ -63,7 +63,6 @@ class FakeBridge(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it is."""
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
     def end(self) -> None:
@@ -148,7 +147,6 @@ class Client:
             self._come.notify_all()
 
     def ask(self, message: Any) -> None:
-        """Sends it."""
         self.pump.on_line(json.dumps(message).encode())
 
     def answer(self, id_: Any) -> dict[str, Any]:
@@ -186,7 +184,6 @@ def clients() -> Iterator[Callable[[str], Client]]:
 
 
 def call(id_: int) -> dict[str, Any]:
-    """A request."""
     return {"jsonrpc": "2.0", "id": id_, "method": "tools/list"}
 
 

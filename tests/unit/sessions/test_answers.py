@@ -33,7 +33,6 @@ class Asked:
         self.stream = stream
 
     async def receive(self) -> Any:
-        """The next message."""
         while not (data := (await next_event(self.stream))[2]):
             pass
         return data

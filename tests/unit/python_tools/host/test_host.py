@@ -79,8 +79,6 @@ class Said(list[Any]):
 
 
 class MemoryWire:
-    """Notes what it is told."""
-
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self.news = threading.Condition()

@@ -6,7 +6,9 @@ Raw HTTP against the whole chain, for habits that the clients of the other files
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -75,3 +77,26 @@ async def test_version_headers_come_and_go(raw: Raw) -> None:
         status, answer = await raw.send(raw.message("tools/list"), MCP_Protocol_Version=version)
         assert status == 200, answer
         assert answer["result"]["tools"]
+
+
+@pytest.mark.parametrize("era", ["sessions", "stateless"])
+async def test_a_client_that_asks_for_skills_gets_one(raw: Raw, era: str) -> None:
+    """Its digest is that of the text, which `resources/read` returns."""
+    if era == "sessions":
+        await raw.initialize()
+
+    async def ask(method: str, **params: str) -> dict[str, Any]:
+        headers: dict[str, str | None] = {}
+        if era == "stateless":
+            routed = params.get("uri", "")
+            headers = {"MCP_Protocol_Version": STATELESS_VERSION, "Mcp_Method": method, "Mcp_Name": routed}
+            headers["Mcp_Session_Id"] = None
+        _, answer = await raw.send(raw.message(method, {**params, "_meta": META}), **headers)
+        return dict(answer["result"])
+
+    skill = (await ask("skills/list"))["skills"][0]
+    assert (await ask("skills/get", uri=skill["uri"]))["skill"] == skill
+    content = (await ask("resources/read", uri=skill["uri"]))["contents"][0]["text"]
+    digest = f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+    assert skill["resources"] == [{"uri": skill["uri"], "digest": digest, "size": len(content.encode())}]
+    assert skill["frontmatter"]["name"] in skill["uri"]

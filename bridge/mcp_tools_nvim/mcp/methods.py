@@ -19,6 +19,8 @@ from .dispatch import RequestContext, caller_of, dispatch_of, session_store
 from .inputs import UNFINISHED, run_call
 from .pages import NOT_CACHEABLE, DefinitionList, Definitions, Pages
 from .results import content_or_raise, resource_error, tool_result
+from .skills import URI as SKILL_URI
+from .skills import Skills
 from .tasks import Tasks
 
 
@@ -90,7 +92,8 @@ def _header_schemas(definitions: Definitions | None) -> dict[str, dict[str, Any]
 class Resources:
     """Lists and reads resources; `subscriptions.py` has the subscriptions."""
 
-    def __init__(self, editor: NvimEditor, calls: Calls, limits: Limits) -> None:
+    def __init__(self, editor: NvimEditor, calls: Calls, limits: Limits, skills: Skills) -> None:
+        self._skills = skills
         self.fixed = Pages(editor, "resources", "resources", "uri")
         self.templates = Pages(editor, "templates", "resourceTemplates", "uriTemplate")
         self.fixed.combined = self.templates.combined = (self.fixed, self.templates)
@@ -102,6 +105,8 @@ class Resources:
         """Handles `resources/read`."""
         self._limit_rate(context)
         uri = params.uri
+        if uri == SKILL_URI:
+            return self._skills.read()
         outcome = await run_call(self._calls, caller_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_error(context, uri, outcome.error)

@@ -31,6 +31,8 @@ from .fast_path import FastPath
 from .inputs import RequestStates, set_log_level
 from .methods import Prompts, Resources, Tools
 from .pages import DefinitionList, Lists
+from .skills import EXTENSION as SKILLS_EXTENSION
+from .skills import Skills
 from .subscriptions import Subscriptions
 from .tasks import EXTENSION as TASKS_EXTENSION
 from .tasks import Tasks
@@ -132,8 +134,10 @@ class BridgeServer(Server[Any]):
     ) -> InitializationOptions:
         """Returns the options of `initialize`."""
         changes = notification_options or NotificationOptions(True, True, True)
-        # Extensions are for the stateless era.
-        return super().create_initialization_options(changes, experimental_capabilities, extensions or {})
+        in_sessions = {name: value for name, value in self.extensions.items() if name != TASKS_EXTENSION}
+        return super().create_initialization_options(
+            changes, experimental_capabilities, extensions or in_sessions
+        )
 
 
 class Instructions:
@@ -204,7 +208,8 @@ class Assembly:
         self.tools = Tools(editor, calls, settings.tool_prefix, self._tasks)
         self.announcer = Announcer(broadcast, self.tools.scoped)
         self.listen = ListenHandler(self.announcer.bus)
-        self.resources = Resources(editor, calls, settings.limits)
+        self._skills = Skills(settings.instructions)
+        self.resources = Resources(editor, calls, settings.limits, self._skills)
         self.prompts = Prompts(editor, calls)
         sessions = settings.limits.sessions
         self.subscriptions = Subscriptions(editor, self.announcer.publish, self.listen, sessions)
@@ -250,7 +255,8 @@ class Assembly:
         }
         Lists(lists).install(server)
         self._tasks.install(server)
-        server.extensions[TASKS_EXTENSION] = {}
+        self._skills.install(server)
+        server.extensions.update({TASKS_EXTENSION: {}, SKILLS_EXTENSION: {}})
         add, subscriptions = server.add_request_handler, self.subscriptions
         add("tools/call", types.CallToolRequestParams, self.tools.call)
         add("resources/read", types.ReadResourceRequestParams, self.resources.read)

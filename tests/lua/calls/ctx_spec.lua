@@ -12,12 +12,6 @@ local function run(def, args, opts)
   return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
 end
 
-local function ended(call)
-  return function()
-    return call:ended()
-  end
-end
-
 --- Holds the main thread, as a tool does that computes.
 local function busy(ms)
   local till = vim.uv.hrtime() + ms * 1e6
@@ -50,7 +44,7 @@ describe('what a `run` tool has used', function()
   end
 
   local function wait(call)
-    t.wait(ended(call))
+    t.ended(call)
   end
 
   for what, case in pairs({
@@ -108,7 +102,7 @@ describe('a tool that hears of something where the API may not be used', functio
         return { code = done.code, buffer = vim.api.nvim_create_buf(false, true) > 0, fast = vim.in_fast_event() }
       end,
     })
-    t.wait(ended(call))
+    t.ended(call)
     t.eq({ code = 0, buffer = true, fast = false }, call.outcome.value)
   end)
 
@@ -126,7 +120,7 @@ describe('a tool that hears of something where the API may not be used', functio
         end)
       end,
     })
-    t.wait(ended(call))
+    t.ended(call)
     t.eq({ true, { require('mcp-tools.instances.project').root(), vim.uv.cwd(), 'test' } }, read)
   end)
 
@@ -147,7 +141,7 @@ describe('a tool that hears of something where the API may not be used', functio
         fast = vim.in_fast_event()
       end
       local call = run({ execute = execute }, {}, { listener = { done = done } })
-      t.wait(ended(call))
+      t.ended(call)
       local outcome = call.outcome
       t.eq({ 'answer', false }, { outcome.value or outcome.error.code == 'stale' and 'answer', fast })
     end)
@@ -188,7 +182,7 @@ describe('a result that cannot be made', function()
     for _, handler in ipairs(handlers) do
       handler.output_schema = { type = 'object', properties = { b = { type = 'string' } } }
       local call = run(handler)
-      t.wait(ended(call))
+      t.ended(call)
       t.eq('execution_error', call.outcome.error and call.outcome.error.code)
       t.matches('no such thing here', call.outcome.error.message)
     end
@@ -208,14 +202,14 @@ describe('what a `run` tool returns', function()
         return nil, { code = 'not_found', message = 'no such mark' }
       end,
     })
-    t.wait(ended(call))
+    t.ended(call)
     t.eq('not_found no such mark', call.outcome.error.code .. ' ' .. call.outcome.error.message)
     call = run({
       run = function()
         return ('aa'):gsub('a', 'b')
       end,
     })
-    t.wait(ended(call))
+    t.ended(call)
     t.eq('bb', call.outcome.value)
   end)
 end)
@@ -229,7 +223,7 @@ it('the time of a tool is not cut by what it did before it first waited', functi
       busy(120)
     end,
   })
-  t.wait(ended(call))
+  t.ended(call)
   t.eq('timed_out', call.state)
   local ms = (vim.uv.hrtime() - started) / 1e6
   t.ok(ms >= 200, ('it was timed out after %d ms'):format(ms))
@@ -267,7 +261,7 @@ describe('progress', function()
         end)
       end,
     })
-    t.wait(ended(call))
+    t.ended(call)
     timer:close()
     t.eq({ true }, { ok, thrown })
     t.eq({

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -22,9 +21,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 Plugin = Callable[[str, str | None], Path]
 
-ECHO = "mcp-tools.tools.test.echo"
-RELOAD = "_G.Reloaded = nil mcp_tools.reload(..., function(failures) _G.Reloaded = failures end)"
-REVISION = "return probe.registry().revisions.tools"
 REFRESH = "_G.Looked = nil mcp_tools.refresh(nil, function(failures) _G.Looked = failures end)"
 
 
@@ -55,14 +51,12 @@ async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
     yield tools_bridge
     await tools_bridge.nvim.lua(
         """
-        package.preload[...], package.loaded[...] = nil, nil
         local config = probe.config
         local bridge = config.get('bridge')
         config.reset()
         mcp_tools.setup({ bridge = { python = bridge.python }, tools = { 'test', 'buffer' } })
         probe.core.get()
-        """,
-        ECHO,
+        """
     )
 
 
@@ -80,44 +74,6 @@ async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) ->
         assert {"buffer_list", "buffer_close"} & await tool_names(client) == {"buffer_close"}
         await received(news, "tools", switched, "vim.cmd('McpTools tools enable buffer')")
         assert {"buffer_list", "buffer_close"} <= await tool_names(client)
-
-
-async def test_a_tool_is_loaded_again(switched: Bridge, transport: Transport) -> None:
-    """A reload is heard, and the list has the new description; one that fails changes nothing for clients."""
-    change = f"package.preload['{ECHO}'] = loadstring(...) package.loaded['{ECHO}'] = nil"
-    async with listening(switched, transport) as (client, news):
-        new = "return { name = 'test_echo', description = 'new', execute = function(ctx) ctx('new') end }"
-        await switched.nvim.lua(change, new)
-        await received(news, "tools", switched, RELOAD, "test_echo")
-        tools = {tool.name: tool for tool in (await client.list_tools(cache_mode="bypass")).tools}
-        assert tools["nvim_test_echo"].description == "new"
-
-        await switched.nvim.lua(change, "error('broken on purpose')")
-        await switched.nvim.lua(RELOAD, "test")
-        assert (await switched.nvim.lua("return Reloaded"))[0]["source"] == ECHO
-        assert "test_echo" in await tool_names(client)
-        uri = "nvim://discovery"
-        shown = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
-        assert [failure["source"] for failure in shown["failures"]] == [ECHO]
-
-        await switched.nvim.lua(f"package.preload['{ECHO}'] = nil")
-        await received(news, "tools", switched, RELOAD, "test")
-        shown = json.loads((await client.read_resource(uri, cache_mode="bypass")).contents[0].text)
-        assert shown["failures"] == []
-
-
-async def test_resources_and_prompts_are_switched(switched: Bridge, transport: Transport) -> None:
-    """A prompt and a resource go and come; each is told as what it is."""
-    async with listening(switched, transport) as (client, news):
-        await received(news, "prompts", switched, "mcp_tools.disable('prompts/verify_setup')")
-        names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
-        assert "verify_setup" not in names
-        await received(news, "resources", switched, "mcp_tools.disable('resources')")
-        assert (await client.list_resource_templates(cache_mode="bypass")).resource_templates == []
-        await received(news, "resources", switched, "mcp_tools.enable('resources')")
-        await received(news, "prompts", switched, "mcp_tools.enable('prompts/verify_setup')")
-        names = {prompt.name for prompt in (await client.list_prompts(cache_mode="bypass")).prompts}
-        assert "verify_setup" in names
 
 
 @pytest.fixture

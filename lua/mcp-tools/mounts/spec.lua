@@ -9,6 +9,7 @@ local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 local source = require('mcp-tools.registry.source')
 local suggest = require('mcp-tools.util.suggest')
+local value_names = require('mcp-tools.schema.value').names
 
 local M = {}
 
@@ -136,11 +137,7 @@ function M.check(name, spec)
     add('must be a table such as { command = { "executable" } } or { url = "https://…" }')
     return nil, table.concat(faults, '\n')
   end
-  local fields = vim.tbl_keys(spec)
-  table.sort(fields, function(a, b)
-    return tostring(a) < tostring(b)
-  end)
-  for _, field in ipairs(fields) do
+  for _, field in ipairs(value_names(spec)) do
     local rule = RULES[field]
     local fault = rule and rule(spec[field])
     if not rule then

@@ -44,43 +44,27 @@ local function spec_of(entry, more)
   return out
 end
 
---- Reads all servers of a file. A file of the project applies only after the user has trusted it.
+--- Reads the servers of a file. A file of the project applies only after the user has trusted it.
 ---@param path string
----@param more table `secrets`, `allow`, `timeout`, `start_timeout` for all of them
----@return { name: string, mount: mcp-tools.Mount?, fault: string? }[] mounts
----@return string? fault of the file
-local function read_file(path, more)
+---@param of_project boolean
+---@return table<string, any>? servers
+---@return string? fault
+local function read_servers(path, of_project)
   local text, fault
-  local of_project = source.is_project_file(path, project.root())
   if of_project then
     text, fault = trusted.read(path)
   else
     text, fault = read_sync(path, MAX_BYTES)
   end
   if not text then
-    return {}, fault
+    return nil, fault
   end
   local ok, value = pcall(vim.json.decode, text)
   local servers = ok and type(value) == 'table' and value.mcpServers
   if type(servers) ~= 'table' then
-    return {}, ok and 'mcpServers: must be an object' or 'invalid JSON: ' .. tostring(value)
+    return nil, ok and 'mcpServers: must be an object' or 'invalid JSON: ' .. tostring(value)
   end
-  local list = {}
-  for name, entry in vim.spairs(servers) do
-    if not (type(entry) == 'table' and entry.disabled == true) then
-      local mount, spec_fault
-      if type(entry) == 'table' and entry.type == 'sse' then
-        spec_fault = ("mount '%s': type 'sse' (the deprecated transport) is not supported"):format(name)
-      else
-        mount, spec_fault = spec.check(name, spec_of(entry, more))
-      end
-      if mount then
-        mount.foreign, mount.of_project = true, of_project
-      end
-      table.insert(list, { name = name, mount = mount, fault = spec_fault })
-    end
-  end
-  return list
+  return servers
 end
 
 --- Fields of a file's item that apply to all its servers.
@@ -98,7 +82,7 @@ end
 --- Returns whether an item of the option `tools` is a server.
 ---@param item any
 ---@return boolean
-function M.is_mount(item)
+local function is_mount(item)
   return type(item) == 'table' and (item.command ~= nil or item.url ~= nil)
 end
 
@@ -106,38 +90,47 @@ end
 ---@param name any
 ---@param mount_spec any
 ---@param from string
+---@return mcp-tools.Mount?
 local function add(out, name, mount_spec, from)
   local mount, fault = spec.check(name, mount_spec)
   table.insert(out.list, { name = tostring(name), from = from, mount = mount, fault = fault })
+  return mount
 end
 
 ---@param out { list: mcp-tools.WantedMount[], files: table<string, true> }
 ---@param item table `{ file = …, … }`
 local function add_file(out, item)
-  local path, more, shown = path_of(tostring(item.file)), {}, tostring(item.file)
+  local shown, more = tostring(item.file), {}
+  local path = path_of(shown)
   if out.files[path] then
     return
   end
   out.files[path] = true
-  for _, field in ipairs(SHARED) do
-    more[field] = item[field]
-  end
-  for field in pairs(item) do
-    if field ~= 'file' and not vim.list_contains(SHARED, field) then
-      local fault = ("%s: unknown field '%s' next to file; allowed: %s"):format(
-        shown,
-        field,
-        table.concat(SHARED, ', ')
-      )
+  for field, v in pairs(item) do
+    if vim.list_contains(SHARED, field) then
+      more[field] = v
+    elseif field ~= 'file' then
+      local text = "%s: unknown field '%s' next to file; allowed: %s"
+      local fault = text:format(shown, field, table.concat(SHARED, ', '))
       table.insert(out.list, { name = shown, from = shown, fault = fault })
     end
   end
-  local mounts, fault = read_file(path, more)
+  local of_project = source.is_project_file(path, project.root())
+  local servers, fault = read_servers(path, of_project)
   if fault and vim.uv.fs_stat(path) then -- the project need not have the file
     table.insert(out.list, { name = shown, from = path, fault = ('%s: %s'):format(path, fault) })
   end
-  for _, each in ipairs(mounts) do
-    table.insert(out.list, { name = each.name, from = path, mount = each.mount, fault = each.fault })
+  for name, entry in vim.spairs(servers or {}) do
+    local fields = (type(entry) == 'table' and entry or {}) --[[@as table]]
+    if fields.type == 'sse' and fields.disabled ~= true then
+      local text = ("mount '%s': type 'sse' (the deprecated transport) is not supported"):format(name)
+      table.insert(out.list, { name = name, from = path, fault = text })
+    elseif fields.disabled ~= true then
+      local mount = add(out, name, spec_of(entry, more), path)
+      if mount then
+        mount.foreign, mount.of_project = true, of_project
+      end
+    end
   end
 end
 
@@ -165,7 +158,7 @@ function M.any(added)
   return next(added) ~= nil
     or next(config.get().mounts) ~= nil
     or type(tools) == 'table' and vim.iter(ipairs(tools)):any(function(_, item)
-      return M.is_mount(item)
+      return is_mount(item)
     end)
 end
 
@@ -187,7 +180,7 @@ function M.collect(added)
     add(out, name, mounts[name], 'setup{mounts}')
   end
   for _, item in ipairs(type(tools) == 'table' and tools or {}) do
-    if M.is_mount(item) then
+    if is_mount(item) then
       add_item(out, item, 'setup{tools}')
     end
   end

@@ -63,23 +63,26 @@ end
 --- Returns a check of a number of parts; nil without limits.
 ---@param min integer?
 ---@param max integer?
+---@param count_of fun(v: any): integer
 ---@param what string
 ---@param plural? string
----@return (fun(count: integer, report: mcp-tools.schema.Report?): boolean)?
-local function amount(min, max, what, plural)
+---@return mcp-tools.schema.Check?
+local function amount(min, max, count_of, what, plural)
+  if not min and not max then
+    return nil
+  end
   local function words(limit)
     return ('%d %s'):format(limit, limit == 1 and what or plural or what .. 's')
   end
-  return (min or max)
-      and function(n, report)
-        if min and n < min then
-          return fail(report, nil, 'must have at least %s', report and words(min))
-        elseif max and n > max then
-          return fail(report, nil, 'must have at most %s', report and words(max))
-        end
-        return true
-      end
-    or nil
+  return function(v, report)
+    local n = count_of(v)
+    if min and n < min then
+      return fail(report, nil, 'must have at least %s', report and words(min))
+    elseif max and n > max then
+      return fail(report, nil, 'must have at most %s', report and words(max))
+    end
+    return true
+  end
 end
 
 -- Strings and numbers ----------------------------------------------------------------------------------------------
@@ -141,19 +144,17 @@ end
 ---@return mcp-tools.schema.Check?
 local function strings(compiler, schema)
   local min, max = schema.minLength or 0, schema.maxLength or huge
-  local length = amount(schema.minLength, schema.maxLength, 'character')
+  local length = amount(schema.minLength, schema.maxLength, function(v)
+    local n = #v -- a character has at most 4 bytes, so most strings need not be counted
+    return n <= 4 * max and (n < 4 * min or n > max) and value.length(v) or n
+  end, 'character')
   local matches = schema.pattern and compiler:matcher(schema.pattern)
   return (length or matches)
       and function(v, report)
         if type(v) ~= 'string' then
           return true
         end
-        local n = #v
-        -- A character has at most 4 bytes, so most strings need not be counted.
-        if n <= 4 * max and (n < 4 * min or n > max) then
-          n = value.length(v)
-        end
-        local ok = not length or length(n, report)
+        local ok = not length or length(v, report)
         if matches and (ok or report) and not matches(v) then
           ok = fail(report, nil, 'must match the pattern %s', schema.pattern)
         end
@@ -240,13 +241,6 @@ local function unique(compiler, schema)
   end
 end
 
-local function item_count(schema)
-  local check = amount(schema.minItems, schema.maxItems, 'item')
-  return check and function(v, report)
-    return check(#v, report)
-  end
-end
-
 -- Objects ----------------------------------------------------------------------------------------------------------
 
 --- Maximum number of known names that a message about an unknown property lists.
@@ -262,7 +256,7 @@ local function size_of(object, max)
   local n = 0
   for _ in pairs(object) do
     n = n + 1
-    if n > max then
+    if max and n > max then
       break
     end
   end
@@ -402,13 +396,6 @@ local function property_names(compiler, schema)
   end
 end
 
-local function property_count(schema)
-  local check = amount(schema.minProperties, schema.maxProperties, 'property', 'properties')
-  return check and function(v, report)
-    return check(size_of(v, huge), report)
-  end
-end
-
 local function dependent(compiler, schema)
   local schemas, lists = {}, schema.dependentRequired or {}
   for name, sub in pairs(schema.dependentSchemas or {}) do
@@ -509,6 +496,12 @@ local function add_combined(compiler, schema, rest)
   rest[#rest + 1] = schema['if'] ~= nil and condition(compiler, schema) or nil
 end
 
+---@param v table
+---@return integer
+local function count_items(v)
+  return #v
+end
+
 --- Compiles all groups, in the order in which faults are reported.
 ---@param compiler mcp-tools.schema.Compiler
 ---@param schema table
@@ -524,14 +517,20 @@ local function add_all(compiler, schema, rest)
     end
   end
   add(nil, numbers(schema), strings(compiler, schema))
-  add(value.is_array, item_count(schema), unique(compiler, schema), contains(compiler, schema), items(compiler, schema))
+  add(
+    value.is_array,
+    amount(schema.minItems, schema.maxItems, count_items, 'item'),
+    unique(compiler, schema),
+    contains(compiler, schema),
+    items(compiler, schema)
+  )
   add(
     value.is_object,
     required(schema),
     properties(compiler, schema),
     by_name(compiler, schema),
     property_names(compiler, schema),
-    property_count(schema),
+    amount(schema.minProperties, schema.maxProperties, size_of, 'property', 'properties'),
     dependent(compiler, schema)
   )
 end

@@ -8,69 +8,62 @@ local value = require('mcp-tools.schema.value')
 
 local M = {}
 
--- The short form ----------------------------------------------------------------------------------------------------
+--- Returns a copy of a schema.
+---@param schema table
+---@param fn fun(child: any): any converts each direct subschema
+---@param other fun(keyword: any, v: any): any converts each other value
+---@return table
+local function mapped(schema, fn, other)
+  local copy = {}
+  for keyword, v in pairs(schema) do
+    local shape = keywords.shapes[keyword]
+    if shape == 'schema' then
+      copy[keyword] = fn(v)
+    elseif type(v) == 'table' and (shape == 'map' or shape == 'schemas') then
+      copy[keyword] = shape == 'map' and next(v) == nil and vim.empty_dict() or vim.tbl_map(fn, v)
+    else
+      copy[keyword] = other(keyword, v)
+    end
+  end
+  return copy
+end
 
-local convert
+-- The short form ----------------------------------------------------------------------------------------------------
 
 --- Collects the `required` flags of properties. A property with a default is never required.
 local function required_of(properties, listed)
-  local required, seen = {}, {}
-  local function add(name)
-    if not seen[name] then
-      seen[name] = true
-      required[#required + 1] = name
-    end
-  end
-  for _, name in ipairs(type(listed) == 'table' and listed or {}) do
-    add(name)
-  end
+  local required = vim.list_slice(listed or {})
   for _, name in ipairs(value.names(properties)) do
     local property = properties[name]
-    if type(property) == 'table' and property.required == true then
-      if property.default == nil or property.default == vim.NIL then
-        add(name)
-      end
+    local is_flagged = type(property) == 'table' and property.required == true
+    local has_default = is_flagged and property.default ~= nil and property.default ~= vim.NIL
+    if is_flagged and not has_default and not vim.list_contains(required, name) then
+      table.insert(required, name)
     end
   end
   return #required > 0 and required or nil
 end
 
----@param closed boolean?
-local function convert_each(v, closed)
-  if type(v) ~= 'table' then
-    return v
-  end
-  local copy = setmetatable({}, getmetatable(v))
-  for key, item in pairs(v) do
-    copy[key] = convert(item, closed)
-  end
-  return copy
-end
-
 --- Converts one schema. Values that are not tables are left for the later check.
-convert = function(spec, closed)
+---@param spec any
+---@param closed boolean?
+---@return any
+local function convert(spec, closed)
   if type(spec) ~= 'table' then
     return spec
   end
-  local copy = {}
-  for keyword, v in pairs(spec) do
-    local shape = keywords.shapes[keyword]
-    if shape == 'schema' then
-      copy[keyword] = convert(v, closed)
-    elseif shape == 'map' or shape == 'schemas' then
-      copy[keyword] = convert_each(v, closed)
-    else
-      copy[keyword] = v
-    end
-  end
+  local copy = mapped(spec, function(child)
+    return convert(child, closed)
+  end, function(_, v)
+    return v
+  end)
   -- A boolean is for the surrounding object, a list for this one.
   if type(copy.required) == 'boolean' then
     copy.required = nil
   end
   if type(spec.properties) == 'table' then
-    local listed = copy.required
-    if listed == nil or type(listed) == 'table' then
-      copy.required = required_of(spec.properties, listed)
+    if copy.required == nil or type(copy.required) == 'table' then
+      copy.required = required_of(spec.properties, copy.required)
     end
     if closed and copy.additionalProperties == nil then
       copy.additionalProperties = false
@@ -84,16 +77,7 @@ end
 ---@param closed? boolean objects with `properties` accept no others by default
 ---@return table schema
 function M.of_args(args, closed)
-  local properties = convert_each(args, closed)
-  local schema = {
-    type = 'object',
-    properties = next(properties) and properties or vim.empty_dict(),
-    required = required_of(args),
-  }
-  if closed then
-    schema.additionalProperties = false
-  end
-  return schema
+  return convert({ type = 'object', properties = args }, closed)
 end
 
 -- Values from Lua ---------------------------------------------------------------------------------------------------
@@ -128,64 +112,33 @@ end
 
 -- Publishing in `inputSchema` and `outputSchema` --------------------------------------------------------------------
 
-local prepare ---@type fun(schema: any): any
-
----@param list table<any, table>
----@return table
-local function prepare_map(list)
-  local copy = vim.tbl_map(prepare, list)
-  return next(copy) and copy or vim.empty_dict()
-end
-
----@type table<mcp-tools.schema.Shape, fun(v: any, schema: table): any>
-local by_shape = {
-  schema = function(v)
-    return prepare(v)
-  end,
-  schemas = function(v)
-    return vim.tbl_map(prepare, v)
-  end,
-  map = prepare_map,
-  lists = function(v)
-    local copy = vim.tbl_map(vim.list_slice, v)
-    return next(copy) and copy or vim.empty_dict()
-  end,
-  list = function(v, schema)
-    local copy = {}
-    for i, item in ipairs(v) do
-      copy[i] = M.shaped(item, schema)
-    end
-    return copy
-  end,
-}
-
----@param schema table|boolean
----@return table|boolean
-prepare = function(schema)
+--- Returns a copy of a schema that can be published: without an empty `required`, with `items` for each array, and
+--- with empty tables marked as objects where they are.
+---@param schema any
+---@return any
+function M.publish(schema)
   if type(schema) ~= 'table' then
     return schema
   end
-  local copy = {}
-  for keyword, v in pairs(schema) do
-    local by = by_shape[keywords.shapes[keyword]]
-    if by then
-      copy[keyword] = by(v, schema)
+  local copy = mapped(schema, M.publish, function(keyword, v)
+    local shape = keywords.shapes[keyword]
+    if shape == 'list' then
+      return vim.tbl_map(function(item)
+        return M.shaped(item, schema)
+      end, v)
     elseif keyword == 'default' or keyword == 'const' then
-      copy[keyword] = M.shaped(v, schema)
+      return M.shaped(v, schema)
+    elseif shape == 'lists' and next(v) == nil then
+      return vim.empty_dict()
     elseif keyword ~= 'required' or next(v) ~= nil then
-      copy[keyword] = value.copy(v)
+      return value.copy(v)
     end
-  end
+  end)
   if vim.list_contains(keywords.types_of(copy) or {}, 'array') and copy.items == nil and copy.prefixItems == nil then
     copy.items = vim.empty_dict() -- some clients require it
   end
   return next(copy) and copy or vim.empty_dict()
 end
-
---- Returns a copy of a schema that can be published: without an empty `required`, with `items` for each array, and
---- with empty tables marked as objects where they are.
----@type fun(schema: any): any
-M.publish = prepare
 
 -- Mounted servers: published unchanged, because the server validates the arguments ----------------------------------
 

@@ -246,11 +246,10 @@ class MemoryEditor:
         request: CallRequest,
         start_by: float,
         timeout_ms: int,
-        ack: Sequence[str] = (),
         give_up: float | None = None,
     ) -> asyncio.Future[Reply]:
         return self._request(
-            "execute", lambda: self._execute(call_id, request, start_by, timeout_ms, ack), give_up
+            "execute", lambda: self._execute(call_id, request, start_by, timeout_ms), give_up
         )
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
@@ -378,10 +377,7 @@ class MemoryEditor:
         while self._queue and not self.silent and self.blocking_mode is None:
             self._queue.pop(0)()
 
-    def _execute(
-        self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, ack: Sequence[str]
-    ) -> Reply:
-        self._forget(ack)
+    def _execute(self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int) -> Reply:
         if self._time() > start_by or call_id in self._refused or call_id in self.calls:
             return Reply(True, _failed(Code.EDITOR_BLOCKED, "too late to start"))
         tool = self.offers.find(request, self.settings.tool_prefix)

@@ -31,7 +31,9 @@ START_WITHIN = 2.0
 START_GRACE = 0.1
 """Seconds after that for the answer to arrive."""
 ACKNOWLEDGE_WITHIN = 0.25
-"""Maximum seconds until an acknowledgement is sent, if no call carries it."""
+"""Maximum seconds until an acknowledgement is sent."""
+ACKNOWLEDGE_TOGETHER = 64
+"""Maximum number of acknowledgements in one message."""
 ACKNOWLEDGE_AT_ONCE = 64 * 1024
 """Results with more characters are acknowledged at once, so that Neovim can drop them."""
 
@@ -47,20 +49,10 @@ class Acknowledgements:
     def add(self, call_id: str, size: int = 0) -> None:
         """Adds the acknowledgement of a result with `size` characters."""
         self._ids.append(call_id)
-        if size > ACKNOWLEDGE_AT_ONCE:
+        if size > ACKNOWLEDGE_AT_ONCE or len(self._ids) >= ACKNOWLEDGE_TOGETHER:
             self.flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(ACKNOWLEDGE_WITHIN, self.flush)
-
-    def take(self) -> list[str]:
-        """Returns the unsent ids to a caller that sends a request anyway."""
-        ids, self._ids = self._ids, []
-        return ids
-
-    def restore(self, ids: list[str]) -> None:
-        """Adds ids again that could not be sent."""
-        for call_id in ids:
-            self.add(call_id)
 
     def flush(self) -> None:
         """Sends the unsent acknowledgements."""
@@ -68,7 +60,8 @@ class Acknowledgements:
             self._timer.cancel()
             self._timer = None
         if self._ids:
-            self._editor.acknowledge(self.take())
+            ids, self._ids = self._ids, []
+            self._editor.acknowledge(ids)
 
 
 class Calls:
@@ -312,19 +305,13 @@ class Calls:
             refused = await self._admission.admit(call, start_by)
             if refused is not None:
                 return refused
-        acks = self._acks.take()
-        reply = editor.execute(call.id, call.request, start_by, self._timeout, acks, start_by + START_GRACE)
+        reply = editor.execute(call.id, call.request, start_by, self._timeout, start_by + START_GRACE)
         call.state = "sent"
         call.wait = reply
         try:
             answer = await reply
         except NoAnswerError:
             answer = None
-        except EditorGoneError:
-            raise
-        except EditorError:
-            self._acks.restore(acks)  # they may not have been sent; a second acknowledgement is harmless
-            raise
         if answer is not None:
             call.take(answer)
         elif call.silent:

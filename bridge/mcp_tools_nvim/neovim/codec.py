@@ -151,10 +151,7 @@ def _endpoint(raw: Any) -> AgentEndpoint:
         transport=_one_of(raw["transport"], _TRANSPORTS),
         header=str(raw["header"]).lower(),
         server=ServerInfo(str(server["name"]), str(server["version"]), server.get("title")),
-        scheme=raw.get("scheme"),
-        subprotocol=raw.get("subprotocol"),
-        socket=raw.get("socket"),
-        label=raw.get("label"),
+        **{part: raw.get(part) for part in ("scheme", "subprotocol", "socket", "label")},
     )
 
 

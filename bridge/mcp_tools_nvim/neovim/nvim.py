@@ -148,8 +148,7 @@ class NvimEditor:
         request: CallRequest,
         start_by: float,
         timeout_ms: int,
-        ack: Sequence[str] = (),
-        give_up: float | None = None,
+        give_up: float,
     ) -> asyncio.Future[Reply]:
         """Starts a call.
 
@@ -158,7 +157,6 @@ class NvimEditor:
             request: what to call.
             start_by: time of the loop's clock; Neovim refuses a call that it reads later.
             timeout_ms: for tools that set none; 0 = no limit.
-            ack: ids of results that Neovim may drop.
             give_up: time at which the future fails with `NoAnswerError`.
         """
         sender = request.sender
@@ -175,10 +173,7 @@ class NvimEditor:
             options["limit"] = request.timeout
         if request.kind != "tool":
             options["kind"] = request.kind
-        if ack:
-            options["ack"] = ack
         arguments = codec.packable(request.arguments)
-        give_up = start_by + 0.1 if give_up is None else give_up
         return self._reply("execute", (request.name, arguments, options), give_up)
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:

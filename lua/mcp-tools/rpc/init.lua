@@ -283,7 +283,7 @@ end
 ---@param name string
 ---@param args table|string
 ---@param opts { channel: integer, call_id: string, start_by: integer, timeout: integer, limit: integer?,
----  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?, ack: string[]?,
+---  client: table?, session: string?, capabilities: (table|string)?, host: string?, kind: string?,
 ---  scope: mcp-tools.Scope?, most: integer? } `most`: see `get_result`
 ---@return table reply
 function M.execute(name, args, opts)
@@ -298,9 +298,6 @@ function M.execute(name, args, opts)
   local view = scope.view(opts.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)
   local executor = core.for_call(opts.kind, inner or name).executor
-  if opts.ack then
-    executor:acknowledge(opts.ack)
-  end
   channel.answering[opts.call_id] = true
   local ok, call = pcall(executor.execute, executor, name, args, {
     id = opts.call_id,

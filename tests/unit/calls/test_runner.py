@@ -156,16 +156,21 @@ async def test_nothing_is_sent_when_idle() -> None:
 
 
 @virtual
-async def test_acknowledgements_ride_along_or_follow_within_a_quarter_second() -> None:
-    """An ack rides in the next execute; the last one goes out by itself."""
+async def test_acknowledgements_are_sent_together_within_a_quarter_second() -> None:
+    """One message acknowledges several results, after a time or once there are many."""
     bench = Bench()
     bench.editor.add_tool("echo", lambda ctx, args: "x")
     await bench.run("echo")
     await bench.run("echo")
-    assert bench.editor.acknowledged == ["boot-1"]
+    assert bench.editor.acknowledged == []
     await asyncio.sleep(0.26)
     assert bench.editor.acknowledged == ["boot-1", "boot-2"]
     assert bench.count("acknowledge") == 1
+    assert not bench.editor.calls
+    for _ in range(64):
+        await bench.run("echo")
+    await asyncio.sleep(0.01)
+    assert bench.count("acknowledge") == 2
     assert not bench.editor.calls
 
 
@@ -727,20 +732,14 @@ class Garbling(MemoryEditor):
 
 
 @virtual
-async def test_acknowledgements_outlive_a_request_that_fails() -> None:
-    """Else the editor keeps the results of earlier calls until they expire; the client learns the reason."""
+async def test_the_client_gets_the_reason_of_a_request_that_fails() -> None:
+    """An error of the channel names the fix."""
     bench = Bench()
     bench.editor.add_tool("echo", lambda ctx, args: "x")
-    await bench.run("echo")
     failing: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     failing.set_exception(EditorError("it knows no scopes yet; restart Neovim"))
-    execute, bench.editor.execute = bench.editor.execute, lambda *_, **__: failing  # type: ignore[method-assign]
-    outcome = await bench.run("echo")
-    bench.editor.execute = execute  # type: ignore[method-assign]
-    assert "restart Neovim" in message(outcome)
-    assert bench.editor.acknowledged == []
-    await asyncio.sleep(1)
-    assert bench.editor.acknowledged == ["boot-1"]
+    bench.editor.execute = lambda *_, **__: failing  # type: ignore[method-assign]
+    assert "restart Neovim" in message(await bench.run("echo"))
 
 
 @virtual

@@ -112,7 +112,6 @@ async def test_calls_go_all_the_way(setup: Setup) -> None:
         assert len((await setup.run("later", ms=5, size=size)).text) == size
     name, options = (await setup.noted("execute"))[1]
     assert name == "value"
-    assert options["ack"] == ["boot-1"]
     assert options["client"] == {"name": "test", "version": "1"}
     assert (options["session"], options["capabilities"]) == ("session", {"x": 1})
     assert options["timeout"] == 5000

@@ -15,12 +15,12 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..errors import EditorError
-from ..http.guards import Guard, HostGuard, JsonGuard, refusal
+from ..http.guards import HostGuard, json_guard, refusal, refused_by
 from ..http.response import json_response
 from ..neovim.nvim import NvimEditor
 from ..values import Hello
 from .registrations import holds
-from .router import AnyOriginGuard
+from .router import any_origin_guard
 
 if TYPE_CHECKING:
     from ..http.app import Handler
@@ -55,7 +55,7 @@ class Hooks:
         self._set_token(hello.hook_token or "")
         self._ids = map(str, count(1))
         self._pending: dict[str, asyncio.Future[str]] = {}
-        self._guards: list[Guard] = [HostGuard(()), AnyOriginGuard(), JsonGuard()]
+        self._guards = [HostGuard(()).refuse, any_origin_guard, json_guard]
         editor.on("hook_token", self._set_token)
         editor.on("hook", self._answer)
 
@@ -69,9 +69,8 @@ class Hooks:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
             return web.Response(status=404, text="Not Found")
-        for guard in (*self._guards, self.bodies):
-            if refused := guard.refuse(request):
-                return refused
+        if (refused := refused_by((*self._guards, self.bodies.refuse), request)) is not None:
+            return refused
         data = await self.bodies.read(request)
         if not isinstance(data, bytes):
             return data

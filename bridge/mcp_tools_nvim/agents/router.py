@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..http.app import Handler, answer_expectation
-from ..http.guards import AcceptGuard, Guard, HostGuard, JsonGuard, refusal
+from ..http.guards import Guard, HostGuard, accept_guard, json_guard, refusal, refused_by
 from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
@@ -66,12 +66,9 @@ class Endpoints:
         return found
 
 
-class AnyOriginGuard:
-    """Refuses requests of browsers."""
-
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 403 for any Origin."""
-        return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
+def any_origin_guard(request: web.Request) -> web.Response | None:
+    """Returns 403 for any Origin, which only browsers send."""
+    return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
 
 
 class AgentRouter:
@@ -96,10 +93,10 @@ class AgentRouter:
         self._registrations = registrations
         self._http: dict[str | None, StreamableHttp] = {}
         self._websockets = WebSockets(handlers.sessions, handlers.loader, limit)
-        self._guards: list[Guard] = [HostGuard([CONTAINER_HOST]), AnyOriginGuard(), handlers.bodies]
+        self._guards = [HostGuard([CONTAINER_HOST]).refuse, any_origin_guard, handlers.bodies.refuse]
         self._guards_of: dict[str, list[Guard]] = {
-            "POST": [JsonGuard(), AcceptGuard("application/json", "text/event-stream")],
-            "GET": [AcceptGuard("text/event-stream")],
+            "POST": [json_guard, accept_guard("application/json", "text/event-stream")],
+            "GET": [accept_guard("text/event-stream")],
             "DELETE": [],
         }
 
@@ -145,9 +142,8 @@ class AgentRouter:
     def _refuse(self, request: web.Request) -> web.Response | None:
         if self.ends:  # on an older connection
             return refusal(503, "The bridge is shutting down", Connection="close")
-        for guard in self._guards:
-            if refused := guard.refuse(request):
-                return refused
+        if (refused := refused_by(self._guards, request)) is not None:
+            return refused
         return None if request.path in PATHS else web.Response(status=404, text="Not Found")
 
     async def _answer(
@@ -155,9 +151,8 @@ class AgentRouter:
     ) -> web.StreamResponse:
         if request.method not in self._guards_of:
             return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
-        for guard in self._guards_of[request.method]:
-            if refused := guard.refuse(request):
-                return refused
+        if (refused := refused_by(self._guards_of[request.method], request)) is not None:
+            return refused
         await answer_expectation(request)
         if request.method == "POST":
             return await self._post(request, http, label)

@@ -6,6 +6,7 @@ Compression is off, so that a small frame cannot become a large message.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ CLOSE_SECONDS = 1.0
 """Time for the agent to answer the closing frame."""
 
 
+@dataclass(slots=True)
 class WebSockets:
     """Serves agents over WebSockets.
 
@@ -39,10 +41,9 @@ class WebSockets:
         limit: maximum bytes of a message.
     """
 
-    def __init__(self, sessions: Sessions, loader: Loader, limit: int) -> None:
-        self._sessions = sessions
-        self._loader = loader
-        self._limit = limit
+    _sessions: Sessions
+    _loader: Loader
+    _limit: int
 
     async def serve(self, request: web.Request, endpoint: AgentEndpoint) -> web.StreamResponse:
         """Opens a session and serves it until either side closes the socket."""

@@ -12,15 +12,7 @@ from typing import NamedTuple
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .guards import (
-    AcceptGuard,
-    Guard,
-    HostGuard,
-    JsonGuard,
-    OriginGuard,
-    refusal,
-    unauthorized,
-)
+from .guards import Guard, HostGuard, OriginGuard, accept_guard, json_guard, refusal, refused_by, unauthorized
 from .handlers import Handlers, Parts
 from .legacy_sse import MESSAGES_PATH
 from .listener import Connection, connection_of
@@ -94,10 +86,14 @@ class App(Application):
         super().__init__(settings.limits.request_body)
         self.handlers = handlers = Handlers(parts)
         # Guards check the head of a request. `_public` comes first, so that refused clients learn no paths.
-        self._public: list[Guard] = [HostGuard(settings.allowed_hosts), OriginGuard(settings.allowed_origins)]
-        size, json, stream = handlers.bodies, JsonGuard(), AcceptGuard("text/event-stream")
+        self._public = [
+            HostGuard(settings.allowed_hosts).refuse,
+            OriginGuard(settings.allowed_origins).refuse,
+        ]
+        size, stream = handlers.bodies.refuse, accept_guard("text/event-stream")
+        both = accept_guard("application/json", "text/event-stream")
         mcp = {
-            "POST": Route(handlers.post, [size, json, AcceptGuard("application/json", "text/event-stream")]),
+            "POST": Route(handlers.post, [size, json_guard, both]),
             "GET": Route(handlers.get, [size, stream]),
             "DELETE": Route(handlers.delete, [size]),
         }
@@ -105,7 +101,7 @@ class App(Application):
             "/mcp": mcp,
             "/": mcp,
             "/sse": {"GET": Route(handlers.sse, [size, stream])},
-            MESSAGES_PATH: {"POST": Route(handlers.messages, [size, json])},
+            MESSAGES_PATH: {"POST": Route(handlers.messages, [size, json_guard])},
             HEALTH_PATH: {"GET": Route(handlers.health, [size], is_private=False)},
         }
         self.match_agent: Callable[[web.Request], Handler | None] = lambda request: None
@@ -135,9 +131,8 @@ class App(Application):
 
     def _admit(self, request: web.Request, authorized: bool) -> Route | web.Response:
         """Returns the route of a request, or the response that refuses it."""
-        for guard in self._public:
-            if refused := guard.refuse(request):
-                return refused
+        if (refused := refused_by(self._public, request)) is not None:
+            return refused
         methods = self._routes.get(request.path)
         if methods is None:
             return web.Response(status=404, text="Not Found")
@@ -146,10 +141,8 @@ class App(Application):
             return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
         if route.is_private and not authorized:
             return unauthorized()
-        for guard in route.guards:
-            if refused := guard.refuse(request):
-                return refused
-        return route
+        refused = refused_by(route.guards, request)
+        return route if refused is None else refused
 
 
 async def answer_expectation(request: web.Request) -> None:

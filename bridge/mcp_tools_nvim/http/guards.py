@@ -6,9 +6,8 @@ A guard sees a request after its headers and before its body. `app.py` lists the
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
-from typing import Protocol
 
 from aiohttp import hdrs, web
 
@@ -18,11 +17,16 @@ from .listener import served_port
 MAX_PORT = 65535
 
 
-class Guard(Protocol):
-    """Checks the head of a request."""
+Guard = Callable[[web.Request], web.Response | None]
+"""Checks the head of a request: returns the response that refuses it, or None."""
 
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns the response to a refused request; None to accept it."""
+
+def refused_by(guards: Iterable[Guard], request: web.Request) -> web.Response | None:
+    """Returns the refusal of the first guard that refuses a request; None when all accept it."""
+    for guard in guards:
+        if (refused := guard(request)) is not None:
+            return refused
+    return None
 
 
 def refusal(
@@ -149,36 +153,27 @@ class BearerToken:
         return same and self._token != b"" and scheme.lower() == "bearer"
 
 
-class JsonGuard:
-    """Refuses a body that is not JSON, or compressed: it may expand a thousandfold."""
+def json_guard(request: web.Request) -> web.Response | None:
+    """Returns 415 for a body that is not JSON, or compressed: it may expand a thousandfold."""
+    encoding = request.headers.get(hdrs.CONTENT_ENCODING)
+    if encoding is not None and encoding.strip().lower() != "identity":
+        response = refusal(415, "Content-Encoding is not supported; send the body uncompressed")
+        response.force_close()
+        return response
+    if _is_json(request.headers.get(hdrs.CONTENT_TYPE, "")):
+        return None
+    return refusal(415, "Content-Type must be application/json")
 
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 415 for the body's type or encoding."""
-        encoding = request.headers.get(hdrs.CONTENT_ENCODING)
-        if encoding is not None and encoding.strip().lower() != "identity":
-            response = refusal(415, "Content-Encoding is not supported; send the body uncompressed")
-            response.force_close()
-            return response
-        if _is_json(request.headers.get(hdrs.CONTENT_TYPE, "")):
+
+def accept_guard(*wanted: str) -> Guard:
+    """Returns a guard that answers 406 to a client that does not accept all of these types."""
+
+    def refuse(request: web.Request) -> web.Response | None:
+        if _accepts(",".join(request.headers.getall(hdrs.ACCEPT, ["*/*"])), wanted):
             return None
-        return refusal(415, "Content-Type must be application/json")
+        return refusal(406, f"Accept must include {' and '.join(wanted)}")
 
-
-class AcceptGuard:
-    """Refuses a client that does not accept the types of our answers.
-
-    Args:
-        wanted: types that the client must accept.
-    """
-
-    def __init__(self, *wanted: str) -> None:
-        self._wanted = wanted
-
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 406 when a type is missing."""
-        if _accepts(",".join(request.headers.getall(hdrs.ACCEPT, ["*/*"])), self._wanted):
-            return None
-        return refusal(406, f"Accept must include {' and '.join(self._wanted)}")
+    return refuse
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,24 +139,14 @@ class Loader:
 
     def __init__(self, build: Callable[[], Kernel]) -> None:
         self._build = build
-        self._loading: asyncio.Task[Kernel] | None = None
         self.kernel: Kernel | None = None
 
     async def load(self) -> Kernel:
         """Returns the kernel, waiting for the import, which all callers share; retries a failed one."""
         if self.kernel is None:
-            return await asyncio.shield(self.begin())
-        return self.kernel
-
-    def begin(self) -> asyncio.Task[Kernel]:
-        """Starts the import, unless it is running or has succeeded."""
-        if self._loading is None or (self._loading.done() and self.kernel is None):
-            self._loading = asyncio.get_running_loop().create_task(self._load())
-        return self._loading
-
-    async def _load(self) -> Kernel:
-        await sdk.import_sdk("mcp_tools_nvim.mcp.server")
-        self.kernel = self._build()
+            await sdk.import_sdk("mcp_tools_nvim.mcp.server")
+        if self.kernel is None:
+            self.kernel = self._build()
         return self.kernel
 
 
@@ -209,7 +199,7 @@ class Handlers:
     async def start(self) -> None:
         """Starts to import the SDK, if that is configured; only the first request waits for it."""
         if self._parts.settings.preload:
-            self.loader.begin()
+            self._preloading = asyncio.get_running_loop().create_task(self.loader.load())
 
     async def close(self) -> None:
         """Cancels and answers all requests in flight, and ends every stream."""
@@ -281,17 +271,12 @@ class Handlers:
         return None if id_ is None else self.sessions.find_asked(id_)
 
     def _status(self) -> dict[str, object]:
-        parts, versions = self._parts, self._parts.versions
-        bridge = {name: getattr(versions, name) for name in ("bridge", "python", "sdk", "aiohttp", "msgpack")}
-        clients = [
-            {"name": info.name, "version": info.version, "transport": info.transport}
-            for info in self.sessions.infos()
-        ]
+        parts, clients = self._parts, [asdict(info) for info in self.sessions.infos()]
         return {
             "editor": {"connected": not parts.editor.closed.done(), "boot": parts.hello.boot},
             "sessions": {"count": len(self.sessions), "limit": self._limits.sessions, "clients": clients},
             "calls": {"in_flight": parts.calls.in_flight, "limit": self._limits.calls},
-            "versions": bridge | parts.hello.versions,
+            "versions": asdict(parts.versions) | parts.hello.versions,
         }
 
 

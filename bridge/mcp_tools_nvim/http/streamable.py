@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -30,6 +31,7 @@ RETRY_AFTER_SECONDS = 10
 """Seconds until a refused client tries again: usually a session can be dropped by then."""
 
 
+@dataclass(slots=True)
 class StreamableHttp:
     """The transport for streamable HTTP with sessions.
 
@@ -40,13 +42,10 @@ class StreamableHttp:
         agent: name of the terminal agent whose endpoint this serves; it accepts only that agent's sessions.
     """
 
-    def __init__(
-        self, sessions: Sessions, events: EventIds, responses: Responses, agent: str | None = None
-    ) -> None:
-        self._agent = agent
-        self._sessions = sessions
-        self._events = events
-        self._responses = responses
+    _sessions: Sessions
+    _events: EventIds
+    _responses: Responses
+    _agent: str | None = None
 
     async def post(
         self, http: web.Request, kernel: Kernel, body: jsonrpc.Message | jsonrpc.Batch

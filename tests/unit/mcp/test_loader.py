@@ -35,7 +35,8 @@ def test_the_import_holds_no_loop_up() -> None:
 
         async def main():
             built, turns = [], 0
-            task = Loader(lambda: built.append("mcp_tools_nvim.mcp.server" in sys.modules)).begin()
+            loader = Loader(lambda: built.append("mcp_tools_nvim.mcp.server" in sys.modules))
+            task = asyncio.ensure_future(loader.load())
             while not task.done():
                 await asyncio.sleep(0.001)
                 turns += 1

@@ -230,15 +230,18 @@ class MountCalls:
             case "tool":
                 return await session.call(original_name, arguments, progress)
             case "resource":
-                return await session.request(read_request, progress, uri=self._mount.original_uri(name))
+                uri = self._mount.original_uri(name)
+                return await session.request(types.ReadResourceRequest, {"uri": uri}, progress)
             case "prompt":
                 given = {"name": original_name, "arguments": arguments or None}
-                return await session.request(prompt_request, progress, **given)
+                return await session.request(types.GetPromptRequest, given, progress)
             case "completion of a prompt":
-                ref: Any = types.PromptReference(name=original_name)
+                ref = {"type": "ref/prompt", "name": original_name}
             case _:
-                ref = types.ResourceTemplateReference(uri=self._mount.original_uri(name))
-        return await session.request(completion_request, ref=ref, **arguments)
+                ref = {"type": "ref/resource", "uri": self._mount.original_uri(name)}
+        known = arguments.get("context")
+        context = {"arguments": known} if known else None
+        return await session.request(types.CompleteRequest, {**arguments, "ref": ref, "context": context})
 
     def _failure(self, kind: str, fault: MCPError) -> MountOutcome:
         error = fault.error
@@ -248,25 +251,3 @@ class MountCalls:
         if kind == "resource" and error.code in (NOT_FOUND, types.INVALID_PARAMS):
             return error_outcome("not_found", text)
         return error_outcome("tool_error", text)
-
-
-def read_request(**params: Any) -> types.ReadResourceRequest:
-    """Returns a `resources/read` request."""
-    return types.ReadResourceRequest(params=types.ReadResourceRequestParams(**params))
-
-
-def prompt_request(**params: Any) -> types.GetPromptRequest:
-    """Returns a `prompts/get` request."""
-    return types.GetPromptRequest(params=types.GetPromptRequestParams(**params))
-
-
-def completion_request(
-    *, ref: Any, argument: dict[str, str], context: dict[str, str] | None = None
-) -> types.CompleteRequest:
-    """Returns a `completion/complete` request."""
-    given = types.CompletionContext(arguments=context) if context else None
-    return types.CompleteRequest(
-        params=types.CompleteRequestParams(
-            ref=ref, argument=types.CompletionArgument(**argument), context=given
-        )
-    )

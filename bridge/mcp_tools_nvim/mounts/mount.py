@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from .. import sdk
@@ -82,26 +82,24 @@ class Mount:
         return text
 
 
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "command": tuple,
+    "allow": frozenset,
+    "start_timeout": lambda ms: ms / 1000,
+    "secrets": tuple,
+}
+
+
 def parse_mounts(text: str) -> tuple[Mount, ...]:
     """Returns the mounts in a JSON text."""
     return tuple(_mount(one) for one in json.loads(text))
 
 
 def _mount(raw: dict[str, Any]) -> Mount:
+    # Lua's empty table arrives as an empty list, also for `env` and `headers`.
+    given = {each.name: raw[each.name] for each in fields(Mount) if raw.get(each.name) not in (None, [])}
     return Mount(
-        name=raw["name"],
-        command=tuple(raw.get("command") or ()),
-        env=dict(raw.get("env") or {}),
-        cwd=raw.get("cwd") or "",
-        url=raw.get("url") or "",
-        headers=dict(raw.get("headers") or {}),
-        allow=frozenset(raw.get("allow") or ()),
-        start_timeout=raw["start_timeout"] / 1000,
-        timeout=raw.get("timeout"),
-        root=raw.get("root") or "",
-        limit=raw["limit"],
-        secrets=tuple(raw.get("secrets") or ()),
-        generation=raw.get("generation") or 0,
+        **{name: _CONVERTERS[name](value) if name in _CONVERTERS else value for name, value in given.items()}
     )
 
 

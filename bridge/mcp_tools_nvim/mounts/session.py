@@ -170,10 +170,6 @@ class Dispatcher(JSONRPCDispatcher[Any]):
         return good
 
 
-def _call_request(**params: Any) -> types.CallToolRequest:
-    return types.CallToolRequest(params=types.CallToolRequestParams(**params))
-
-
 class MountSession:
     """An initialized session.
 
@@ -297,29 +293,29 @@ class MountSession:
 
     async def call(self, name: str, arguments: Any, progress: Any) -> dict[str, Any]:
         """Calls a tool. A text result in a session bypasses the SDK's models, a third of its cost."""
-        if self.is_modern:
-            return await self.request(_call_request, progress, name=name, arguments=arguments)
         params = {"name": name, "arguments": arguments}
+        if self.is_modern:
+            return await self.request(types.CallToolRequest, params, progress)
         raw = await self._dispatcher.send_raw_request("tools/call", params, {"on_progress": progress})
         if not _is_text(raw):
             methods.validate_server_result("tools/call", self.protocol, raw)
         return unreserved(raw) if "_meta" in raw else raw
 
     async def request(
-        self, request: Callable[..., Any], progress: Any = None, **params: Any
+        self, request: Callable[..., Any], params: dict[str, Any], progress: Any = None
     ) -> dict[str, Any]:
         """Sends a request, and answers questions until it returns a result.
 
         Args:
-            request: builds the request from `params` and the answers.
+            request: class of the request.
+            params: its parameters.
             progress: called with progress.
-            params: parameters of the request.
         """
         raw: dict[str, Any] = {}
         more: dict[str, Any] = {}
         for _ in range(MAX_ROUNDS):
             raw = await self._session.send_request(
-                request(**params, **more), _RAW, progress_callback=progress
+                request(params=params | more), _RAW, progress_callback=progress
             )
             if raw.get("resultType") != "input_required":
                 return unreserved(raw)

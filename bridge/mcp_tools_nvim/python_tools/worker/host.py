@@ -103,12 +103,13 @@ class Host:
 
     def handle(self, event: str, *args: Any) -> None:
         """Handle an event of Neovim."""
-        if event == "remote_call":
-            self.call(*args)
-        elif event == "remote_cancel":
-            self.cancel(*args)
-        elif event == "remote_answer":
-            self.answer(*args)
+        handlers: dict[str, Callable[..., None]] = {
+            "remote_call": self.call,
+            "remote_cancel": self.cancel,
+            "remote_answer": self.answer,
+        }
+        if event in handlers:
+            handlers[event](*args)
 
     def call(self, call_id: str, target: Mapping[str, Any], given: Any, info: Mapping[str, Any]) -> None:
         """Begin a call."""
@@ -142,7 +143,7 @@ class Host:
             if inspect.iscoroutine(value):
                 value.close()
                 raise TypeError("a plain function returned a coroutine: make its decorators `async` as well")
-            outcome = self.outcome(running, value)
+            outcome = results.outcome_of(value, running.info.get("limit"))
         except BaseException as error:  # noqa: BLE001 - boundary, also for SystemExit
             outcome = errors.exception_outcome(error)
         finally:
@@ -170,7 +171,7 @@ class Host:
         api.cancelled.set(ctx.cancelled)  # for threads that it starts
         try:
             made: Coroutine[Any, Any, Any] = tool.function(**tool.arguments(running.given, ctx))
-            outcome = self.outcome(running, await made)
+            outcome = results.outcome_of(await made, running.info.get("limit"))
         except BaseException as error:  # noqa: BLE001 - boundary: SystemExit would end the loop
             outcome = errors.exception_outcome(error)
         self.finish(running, outcome)
@@ -182,10 +183,6 @@ class Host:
             ctx.cancelled.reason = running.reason
             ctx.cancelled.set()
             raise not_started_error()
-
-    def outcome(self, running: Running, value: Any) -> dict[str, Any]:
-        """Returns the outcome for a return value."""
-        return results.outcome_of(value, running.info.get("limit"))
 
     def finish(self, running: Running, outcome: Mapping[str, Any]) -> None:
         """End a call and report its outcome."""

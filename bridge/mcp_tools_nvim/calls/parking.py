@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, MutableMapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import Code
@@ -21,6 +22,7 @@ MAX_KEPT = 256
 """Maximum number of kept outcomes. Large ones are dropped earlier, when their memory is needed."""
 
 
+@dataclass(slots=True)
 class Parking:
     """All parked calls, and outcomes of ended ones.
 
@@ -31,14 +33,11 @@ class Parking:
         remove: removes a call.
     """
 
-    def __init__(
-        self, editor: NvimEditor, seconds: float, unclaimed: float, remove: Callable[[Call], None]
-    ) -> None:
-        self._editor = editor
-        self._seconds = seconds
-        self._unclaimed = unclaimed
-        self._remove = remove
-        self._kept: dict[str, Outcome] = {}
+    _editor: NvimEditor
+    _seconds: float
+    _unclaimed: float
+    _remove: Callable[[Call], None]
+    _kept: dict[str, Outcome] = field(default_factory=dict, init=False)
 
     def park(self, call: Call, inputs: Inputs) -> Parked:
         """Parks a call with a question, and starts the timeout."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Code, EditorGoneError, NoAnswerError
@@ -29,6 +30,7 @@ _TOO_MANY_VALUES = {
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
 class Follower:
     """Waits for started calls.
 
@@ -39,17 +41,10 @@ class Follower:
         ended_parked: called with a call that ends while it is parked.
     """
 
-    def __init__(
-        self,
-        editor: NvimEditor,
-        time: Callable[[], float],
-        backpressure: Backpressure,
-        ended_parked: Callable[[Call], None],
-    ) -> None:
-        self._editor = editor
-        self._time = time
-        self._backpressure = backpressure
-        self._ended_parked = ended_parked
+    _editor: NvimEditor
+    _time: Callable[[], float]
+    _backpressure: Backpressure
+    _ended_parked: Callable[[Call], None]
 
     async def follow(self, call: Call) -> Outcome | None:
         """Waits for the end of a started call; None = the client must send the request again with answers."""

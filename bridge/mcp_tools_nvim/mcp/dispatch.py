@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 import anyio
@@ -45,6 +46,7 @@ class KeyedPush(Push, Protocol):
         """`key`: skip the message while an unsent one has the same key."""
 
 
+@dataclass(eq=False)
 class Dispatch:
     """One inbound message (the SDK's `DispatchContext`), and the way back to its client.
 
@@ -56,30 +58,22 @@ class Dispatch:
         agent: name of the client by its User-Agent, for requests that declare none; "" if unknown.
     """
 
+    request_id: jsonrpc.RequestId | None
+    _params: Mapping[str, Any] | None
+    _push: Push | None = None
+    _ask: SendRequest | None = None
+    _hang_up: Callable[[], None] | None = None
+    store: dict[str, Any] | None = None
+    scope: Scope | None = None
+    agent: str = ""
     encoded: tuple[bytes, ...] | None = None
     early: Any = None
     _cancel_requested: anyio.Event | None = None
 
-    def __init__(
-        self,
-        request_id: jsonrpc.RequestId | None,
-        params: Mapping[str, Any] | None,
-        push: Push | None = None,
-        ask: SendRequest | None = None,
-        hang_up: Callable[[], None] | None = None,
-        store: dict[str, Any] | None = None,
-        scope: Scope | None = None,
-        agent: str = "",
-    ) -> None:
-        self.request_id = request_id
-        self.store = store
-        self.scope = scope
-        self.agent = agent
-        self.transport = _ONE_WAY if ask is None else _TWO_WAY
-        self._params = params
-        self._push = push
-        self._ask = ask
-        self._hang_up = hang_up
+    @property
+    def transport(self) -> TransportContext:
+        """Whether requests can be sent to the client, for the SDK."""
+        return _ONE_WAY if self._ask is None else _TWO_WAY
 
     @property
     def message_metadata(self) -> ServerMessageMetadata:
@@ -143,12 +137,12 @@ class Dispatch:
             self._hang_up()
 
 
+@dataclass(slots=True)
 class Standalone:
     """The SDK's `Outbound` of a session: messages that belong to no request."""
 
-    def __init__(self, push: KeyedPush, ask: SendRequest) -> None:
-        self._push = push
-        self._ask = ask
+    _push: KeyedPush
+    _ask: SendRequest
 
     def notify_client(self, method: str, params: Mapping[str, Any], key: str) -> None:
         """Sends a notification, unless an unsent one has the same key; never waits."""

@@ -7,7 +7,7 @@ other outcome is left to the handler in `methods.py` (`Dispatch.early`), which t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mcp_types import SERVER_INFO_META_KEY
 from mcp_types.methods import serialize_server_result
@@ -25,7 +25,7 @@ from .tasks import Tasks
 METHOD = "tools/call"
 
 _MEMBERS = frozenset({"name", "arguments", "_meta"})
-_TEXT, _VALUE = "a text", {"a": "value"}
+_TEXT = "a text"
 
 
 def is_plain_call(params: Mapping[str, Any]) -> bool:
@@ -36,16 +36,6 @@ def is_plain_call(params: Mapping[str, Any]) -> bool:
     if meta is not None and (type(meta) is not dict or type(meta.get("progressToken", "")) not in (str, int)):
         return False
     return type(params.get("name")) is str and (arguments is None or type(arguments) is dict)
-
-
-class _Frame(NamedTuple):
-    """The JSON text before and after a result's text; `…typed` and `between` are for structured content."""
-
-    before: bytes
-    after: bytes
-    before_typed: bytes
-    between: bytes
-    after_typed: bytes
 
 
 class FastPath:
@@ -61,7 +51,7 @@ class FastPath:
         self._calls = calls
         self._tasks = tasks
         self._server_info = server_info
-        self._frames: dict[str, _Frame] = {}
+        self._frames: dict[str, tuple[bytes, bytes]] = {}
 
     async def run(self, caller: Caller, otherwise: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """Runs a plain call; `otherwise` makes the results that are not serialized here."""
@@ -82,32 +72,16 @@ class FastPath:
         return {}
 
     def _encode(self, outcome: Outcome, version: str) -> tuple[bytes, ...] | None:
-        if outcome.error is not None or outcome.kind not in ("text", "json"):
+        if outcome.error is not None or outcome.kind not in ("text", "json") or outcome.structured:
             return None
-        frame = self._frames.get(version) or self._add_frame(version)
-        text = outcome.text
-        if not outcome.structured:
-            return frame.before, jsonrpc.dumps(text), frame.after
-        if text[:1] != "{":
-            return None  # protocol versions differ
-        try:
-            value = jsonrpc.dumps(jsonrpc.loads(text))
-        except ValueError:
-            return None
-        return frame.before_typed, jsonrpc.dumps(text), frame.between, value, frame.after_typed
+        before, after = self._frames.get(version) or self._add_frame(version)
+        return before, jsonrpc.dumps(outcome.text), after
 
-    def _add_frame(self, version: str) -> _Frame:
-        text, value = jsonrpc.dumps(_TEXT), jsonrpc.dumps(_VALUE)
-        before, _, after = self._serialized(version, Outcome("done", "text", _TEXT)).partition(text)
-        typed = self._serialized(version, Outcome("done", "json", _TEXT), structuredContent=_VALUE)
-        before_typed, _, rest = typed.partition(text)
-        between, _, after_typed = rest.partition(value)
-        frame = self._frames[version] = _Frame(before, after, before_typed, between, after_typed)
-        return frame
-
-    def _serialized(self, version: str, outcome: Outcome, **more: Any) -> bytes:
-        """Returns a result as the kernel would serialize it."""
-        result = serialize_server_result(METHOD, version, tool_result(outcome) | more)
+    def _add_frame(self, version: str) -> tuple[bytes, bytes]:
+        """Returns the JSON text before and after the text of a result, as the kernel would serialize it."""
+        result = serialize_server_result(METHOD, version, tool_result(Outcome("done", "text", _TEXT)))
         if version in MODERN_PROTOCOL_VERSIONS:
             result["_meta"] = {SERVER_INFO_META_KEY: self._server_info}
-        return jsonrpc.dumps(result)
+        before, _, after = jsonrpc.dumps(result).partition(jsonrpc.dumps(_TEXT))
+        frame = self._frames[version] = before, after
+        return frame

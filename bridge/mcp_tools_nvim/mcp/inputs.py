@@ -11,6 +11,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -201,14 +202,12 @@ async def set_log_level(context: RequestContext, params: types.SetLevelRequestPa
     return {}
 
 
+@dataclass(slots=True)
 class ClientObserver:
     """Sends progress and log messages of one call; `logger` is the source of log messages."""
 
-    __slots__ = ("_caller", "_logger")
-
-    def __init__(self, caller: Caller, logger: str) -> None:
-        self._caller = caller
-        self._logger = logger
+    _caller: Caller
+    _logger: str
 
     def progress(self, progress: Progress) -> None:
         """Sends progress, if the client sent a progress token."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import mcp_types as types
@@ -115,16 +115,7 @@ NAME = "mcp-tools.nvim"
 
 
 class BridgeServer(Server[Any]):
-    """The SDK's server, with `listChanged` capabilities and a cached server stamp."""
-
-    @cached_property
-    def _stamp(self) -> dict[str, Any]:
-        return super().server_info_stamp
-
-    @property
-    def server_info_stamp(self) -> dict[str, Any]:
-        """Name and version, contained in every result of the stateless era. A copy for each caller."""
-        return dict(self._stamp)
+    """The SDK's server, with `listChanged` capabilities."""
 
     def create_initialization_options(
         self,
@@ -140,6 +131,7 @@ class BridgeServer(Server[Any]):
         )
 
 
+@dataclass(slots=True)
 class Instructions:
     """Gives clients with a scope the instructions for the tools that they see.
 
@@ -149,10 +141,9 @@ class Instructions:
         clients: names of clients whose tools the options limit.
     """
 
-    def __init__(self, editor: NvimEditor, tools: Tools, clients: Collection[str]) -> None:
-        self._editor = editor
-        self._tools = tools
-        self._clients = clients
+    _editor: NvimEditor
+    _tools: Tools
+    _clients: Collection[str]
 
     def install(self, server: Server[Any]) -> None:
         """Adds the middleware to a server."""

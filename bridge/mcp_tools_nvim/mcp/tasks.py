@@ -86,18 +86,28 @@ class Task:
         self.work, self.answers = work, {}
         work.add_done_callback(self._changed)
 
-    def _changed(self, work: asyncio.Task[Result]) -> None:
+    def _changed(self, _: asyncio.Task[Result]) -> None:
         self.updated = time.time()
-        if work.cancelled() or work.exception() is not None or not isinstance(work.result(), Parked):
+        if not isinstance(self.result, Parked):
             self.ended_at = time.monotonic()
 
     @property
-    def size(self) -> int:
-        """Number of characters of its result."""
+    def result(self) -> Result:
+        """How the call ended, or what it asks; None while it runs, and after a cancel or an exception."""
         work = self.work
-        ended = work.done() and not work.cancelled() and work.exception() is None
-        result = work.result() if ended else None
-        return len(result.text) if isinstance(result, Outcome) else 0
+        return work.result() if work.done() and not work.cancelled() and work.exception() is None else None
+
+    @property
+    def question(self) -> Parked | None:
+        """The open question."""
+        result = self.result
+        return result if isinstance(result, Parked) and self.call.is_parked else None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the call ended, also while it was parked."""
+        result = self.result
+        return self.call.outcome if isinstance(result, Parked) else result
 
 
 def declares_tasks(caller: Caller) -> bool:
@@ -163,7 +173,7 @@ class Tasks:
 
     async def _update(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
         task = self._find(context, params)
-        parked = self._question(task)
+        parked = task.question
         if parked is not None:
             given = {_key(parked, key): key for key in parked.inputs.requests}
             for key, value in params.input_responses.items():
@@ -176,7 +186,7 @@ class Tasks:
 
     async def _cancel(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
         task = self._find(context, params)
-        parked = self._question(task)
+        parked = task.question
         if parked is not None:
             self._calls.cancel_parked(task.call, "client")
         elif not task.work.done():
@@ -198,14 +208,6 @@ class Tasks:
             )
         return task
 
-    def _question(self, task: Task) -> Parked | None:
-        """Returns the open question of a task."""
-        work = task.work
-        if not work.done() or work.cancelled() or work.exception() is not None:
-            return None
-        result = work.result()
-        return result if isinstance(result, Parked) and task.call.is_parked else None
-
     def _describe(self, task: Task) -> dict[str, Any]:
         status, message = self._status(task)
         ended = task.ended_at is not None
@@ -226,29 +228,25 @@ class Tasks:
             return "working", _WAITING.get(task.call.state, task.call.progress.message)
         if work.cancelled():
             return "cancelled", None
-        if self._question(task) is not None:
+        if task.question is not None:
             return "input_required", None
-        result = None if work.exception() is not None else self._outcome(task)
+        result = task.outcome
         if result is None or _missing_capability(result):
             return "failed", None
         if result.state == "cancelled":
             return "cancelled", None if result.error is None else result.error.message
         return "completed", None
 
-    def _outcome(self, task: Task) -> Outcome | None:
-        result = task.work.result()
-        return task.call.outcome if isinstance(result, Parked) else result
-
     def _detail(self, task: Task) -> dict[str, Any]:
         status = self._status(task)[0]
         if status == "input_required":
-            parked = task.work.result()
-            assert isinstance(parked, Parked)  # noqa: S101 - the status says so
+            parked = task.question
+            assert parked is not None  # noqa: S101 - the status says so
             requests = parked.inputs.requests
             open_ = {key: value for key, value in requests.items() if key not in task.answers}
             return {"inputRequests": {_key(parked, key): value for key, value in open_.items()}}
         if status == "completed":
-            outcome = self._outcome(task)
+            outcome = task.outcome
             assert outcome is not None  # noqa: S101 - the status says so
             return {"result": serialize_server_result(_CALL, task.version, tool_result(outcome))}
         if status == "failed":
@@ -256,8 +254,7 @@ class Tasks:
         return {}
 
     def _error(self, task: Task) -> dict[str, Any]:
-        outcome = None if task.work.exception() is not None else self._outcome(task)
-        error = None if outcome is None else outcome.error
+        error = None if task.outcome is None else task.outcome.error
         if error is not None:
             required = {"requiredCapabilities": error.required}
             return {"code": MISSING_REQUIRED_CLIENT_CAPABILITY, "message": error.message, "data": required}
@@ -269,7 +266,7 @@ class Tasks:
         ended = [task for task in self._tasks.values() if task.ended_at is not None]
         kept = size = 0
         for task in sorted(ended, key=lambda each: each.ended_at or 0.0, reverse=True):
-            kept, size = kept + 1, size + task.size
+            kept, size = kept + 1, size + len(task.outcome.text if task.outcome is not None else "")
             expired = now - (task.ended_at or 0.0) > KEPT_SECONDS
             if expired or kept > MAX_KEPT or (size > MAX_CHARACTERS and kept > 1):
                 del self._tasks[task.id]

@@ -78,26 +78,6 @@ async def test_elicitation(asking: Bridge, transport: Transport) -> None:
     assert person.asked == ["Who are you?"] * 3
 
 
-@pytest.mark.slow
-async def test_time_stands_still_for_the_person(asking: Bridge, transport: Transport) -> None:
-    """A tool with half a second of its own waits longer for somebody to type."""
-    person = Person()
-
-    async def slow(context: Any, params: Any) -> Any:
-        await asyncio.sleep(0.8)
-        return accept("Ada")
-
-    async with connect(asking, transport, **person.options | {"elicitation_callback": slow}) as client:
-        assert not (await client.call_tool("nvim_who", {})).is_error
-
-
-async def test_sampling_and_roots(asking: Bridge, transport: Transport) -> None:
-    """The client's model and its folders, in both styles of tools."""
-    async with connect(asking, transport, **Person().options) as client:
-        assert text_of(await client.call_tool("nvim_model", {})) == "Paris"
-        assert text_of(await client.call_tool("nvim_folders", {})) == "file:///a"
-
-
 async def test_an_answer_that_is_none(asking: Bridge, transport: Transport) -> None:
     """What the editor would look through for long is not handed on: the tool hears that it is no answer."""
 
@@ -253,18 +233,6 @@ async def test_between_legs_a_client_may_be_away(asking: Bridge) -> None:
         await asking.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
         result = await leg(client, "twice", "two", request_state=second.request_state)
         assert error_of(result)["code"] == "cancelled"
-
-
-async def test_a_person_at_the_editor_ends_a_parked_call(asking: Bridge) -> None:
-    """The client that comes back hears that it was cancelled."""
-    async with connect(asking, "stateless", **Person().options) as client:
-        first = await leg(client, "who")
-        await asking.nvim.lua("for id in pairs(probe.calls()) do probe.executor():cancel(id, 'user') end")
-        assert (
-            error_of(await leg(client, "who", "Ada", request_state=first.request_state))["code"]
-            == "cancelled"
-        )
-        assert await asking.nvim.lua("return Seen.cancelled") == ["user"]
 
 
 async def test_answers_that_come_with_the_call(asking: Bridge) -> None:

@@ -368,14 +368,12 @@ end
 ---@return string? fault
 local function files_of(name)
   local files, fault = {}, nil
-  for _, path in ipairs(discovery_files.paths()) do
-    if owners[path] == name then
-      table.insert(files, path)
-    end
-  end
-  for path, why in vim.spairs(discovery_files.faults()) do
-    if owners[path] == name then
+  for path, owner in vim.spairs(owners) do
+    local why = discovery_files.faults()[path]
+    if owner == name and why then
       fault = ('%s: %s'):format(path, why)
+    elseif owner == name then
+      table.insert(files, path)
     end
   end
   return files, fault

@@ -234,10 +234,7 @@ end
 ---@param fn? function
 ---@param ... any
 local function call_guarded(what, fn, ...)
-  local ok, err = true, nil
-  if fn then
-    ok, err = log.guard(what, fn, ...)
-  end
+  local ok, err = log.guard(what, fn or function() end, ...)
   if not ok then
     notify.error(('%s failed: %s'):format(what, tostring(err):match('[^\n]*')))
   end

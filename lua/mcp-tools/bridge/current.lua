@@ -108,19 +108,14 @@ function M.get_auth_token()
   return M.is_running() and M.launch and M.launch.identity.token or nil
 end
 
---- Returns the URL of the bridge for clients on this machine.
----@param host string
----@param port integer
----@return string
-local function url_of(host, port)
-  return ('http://%s:%d/mcp'):format(host:find(':', 1, true) and ('[%s]'):format(host) or host, port)
-end
-
 --- Returns how clients connect; nil until the bridge is ready.
 ---@return { url: string, token: string, port: integer }?
 function M.endpoint()
   local port, launch = M.get_port(), M.launch
-  return port and { url = url_of(launch.host, port), token = launch.identity.token, port = port } or nil
+  if port then
+    local host = launch.host:find(':', 1, true) and ('[%s]'):format(launch.host) or launch.host
+    return { url = ('http://%s:%d/mcp'):format(host, port), token = launch.identity.token, port = port }
+  end
 end
 
 local NAME = 'nvim-tools'
@@ -258,13 +253,6 @@ local function to_do()
   return M.state == 'stopped' and ':McpTools start' or nil
 end
 
---- Returns why `setup()` was refused, as one line.
----@return string?
-local function refusal()
-  local text = config.refusal()
-  return text and table.concat(vim.split(text, '\n%s+'), ' ') or nil
-end
-
 --- Returns everything about the bridge for health and `:McpTools status`; never the token.
 ---@return mcp-tools.bridge.Status
 function M.status()
@@ -287,7 +275,7 @@ function M.status()
     fault = M.fault,
     tries = M.tries,
     last_error = M.last_error,
-    refusal = refusal(),
+    refusal = config.refusal() and config.refusal():gsub('\n%s+', ' ') or nil, -- one line
     versions = versions,
     sessions = reported.sessions,
     blocked = reported.blocked,

@@ -223,9 +223,7 @@ end
 ---@param lines string[]
 local function add_questions(lines)
   local open, missed = approval.list(), core.get().gateway.grants.unanswered
-  if #open + #missed > 0 then
-    vim.list_extend(lines, { '', 'questions' })
-  end
+  vim.list_extend(lines, #open + #missed > 0 and { '', 'questions' } or {})
   for _, question in ipairs(open) do
     local text = ('  open        %-28s  %s'):format(question.call.name, question.reason)
     table.insert(lines, sanitize.line(text))
@@ -244,17 +242,6 @@ local function add_questions(lines)
   end
 end
 
----@param lines string[]
-local function add_silenced(lines)
-  local silenced = core.get().gateway.grants.silenced
-  if next(silenced) then
-    vim.list_extend(lines, { '', 'silenced sessions (:McpTools trust unsilence allows their questions)' })
-  end
-  for _, name in vim.spairs(silenced) do
-    table.insert(lines, '  named ' .. sanitize.line(name))
-  end
-end
-
 ---@return string[]
 local function trust_lines()
   local gateway = core.get().gateway
@@ -268,7 +255,13 @@ local function trust_lines()
   end
   table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
   add_questions(lines)
-  add_silenced(lines)
+  local silenced = gateway.grants.silenced
+  if next(silenced) then
+    vim.list_extend(lines, { '', 'silenced sessions (:McpTools trust unsilence allows their questions)' })
+  end
+  for _, name in vim.spairs(silenced) do
+    table.insert(lines, '  named ' .. sanitize.line(name))
+  end
   add_tools(lines)
   return lines
 end

@@ -27,63 +27,43 @@ local function summary(entry)
   return (tostring(entry.title or entry.description or entry.name):match('[^\n]*'))
 end
 
----@param lines string[]
-local function add_tools(lines)
-  local prefix = config.get('tool_prefix')
-  local members = {}
+---@param groups_of table<string, string[]> modified
+---@param group string
+---@param text string
+local function add_to(groups_of, group, text)
+  groups_of[group] = groups_of[group] or {}
+  table.insert(groups_of[group], text)
+end
+
+---@return string[]
+local function tool_lines()
+  local lines, on, off = {}, {}, {}
   for _, tool in ipairs(registry():list('tools')) do
-    local group = source.group(tool)
-    members[group] = members[group] or {}
-    table.insert(members[group], ('  %-32s %s'):format(prefix .. tool.name, summary(tool)))
+    add_to(on, source.group(tool), ('  %-32s %s'):format(config.get('tool_prefix') .. tool.name, summary(tool)))
   end
-  for group, list in vim.spairs(members) do
+  for group, list in vim.spairs(on) do
     table.insert(lines, group)
     vim.list_extend(lines, list)
   end
   if #lines == 0 then
     table.insert(lines, 'No tools are on. setup({ tools = "recommended" }) turns the bundled ones on.')
   end
-end
-
---- Adds resources and prompts.
----@param lines string[]
-local function add_others(lines)
   for _, row in ipairs(kinds.rows) do
     local list = row.grouped and {} or registry():list(row.kind)
-    if #list > 0 then
-      table.insert(lines, row.heading)
-    end
+    table.insert(lines, #list > 0 and row.heading or nil)
     for _, entry in ipairs(list) do
       table.insert(lines, ('  %-32s %s'):format(entry.key, summary(entry)))
     end
   end
-end
-
---- Adds what is off.
----@param lines string[]
-local function add_off(lines)
-  local off = {}
   for _, item in ipairs(groups.items()) do
     if not item.on then
-      local group = item.group or item.kind
-      off[group] = off[group] or {}
-      table.insert(off[group], item.name)
+      add_to(off, item.group or item.kind, item.name)
     end
   end
-  if next(off) then
-    table.insert(lines, 'off; turn on with :McpTools tools enable NAME')
-  end
+  table.insert(lines, next(off) and 'off; turn on with :McpTools tools enable NAME' or nil)
   for group, names in vim.spairs(off) do
     table.insert(lines, ('  %-32s %s'):format(group, table.concat(names, ', ')))
   end
-end
-
----@return string[]
-local function tool_lines()
-  local lines = {}
-  add_tools(lines)
-  add_others(lines)
-  add_off(lines)
   local failed = vim.tbl_map(function(failure) -- at the beginning, where they are noticed
     return ('failed: %s: %s'):format(failure.source, failure.error:match('[^\n]*'))
   end, report.failures(registry()))

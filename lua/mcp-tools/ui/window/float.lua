@@ -107,15 +107,13 @@ end
 ---@param window integer
 ---@return boolean
 function M.is_next(window)
-  local list, here = api.nvim_tabpage_list_wins(0), api.nvim_get_current_win()
-  local at = 0
+  local here = api.nvim_get_current_win()
+  local list = vim.tbl_filter(function(each)
+    return each == here or api.nvim_win_get_config(each).focusable
+  end, api.nvim_tabpage_list_wins(0))
   for i, each in ipairs(list) do
-    at = each == here and i or at
-  end
-  for i = 1, #list do
-    local each = list[(at + i - 1) % #list + 1]
-    if api.nvim_win_get_config(each).focusable then
-      return each == window
+    if each == here then
+      return list[i % #list + 1] == window
     end
   end
   return false

@@ -76,13 +76,6 @@ local LINES, OVER_LINES = { Added = true, Removed = true }, 5000
 
 local NAMESPACE = api.nvim_create_namespace('mcp-tools-rows')
 
----@param one mcp-tools.Row
----@param other mcp-tools.Row
----@return boolean
-local function same(one, other)
-  return one.text == other.text and vim.deep_equal(one.marks, other.marks)
-end
-
 ---@param buffer integer
 ---@param row integer 0-based
 ---@param text string
@@ -126,6 +119,9 @@ end
 function M.update(buffer, rows, before)
   before = before or {}
   local head, tail, most = 0, 0, math.min(#before, #rows)
+  local function same(one, other)
+    return one.text == other.text and vim.deep_equal(one.marks, other.marks)
+  end
   while head < most and same(before[head + 1], rows[head + 1]) do
     head = head + 1
   end

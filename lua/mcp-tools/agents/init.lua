@@ -18,6 +18,7 @@ local project = require('mcp-tools.instances.project')
 local scope = require('mcp-tools.scope')
 local roots = require('mcp-tools.agents.roots')
 local sessions = require('mcp-tools.agents.sessions')
+local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
 
@@ -214,18 +215,8 @@ local function publish()
   end)
 end
 
-local due = false
-
 --- Publishes once per turn of the event loop, so that a restart does not remove the files.
-local function publish_soon()
-  if not due then
-    due = true
-    vim.schedule(function()
-      due = false
-      publish()
-    end)
-  end
-end
+local publish_soon = timer.soon(publish)
 
 local had_channel ---@type integer?
 

@@ -375,13 +375,7 @@ function restart()
   finish()
 end
 
-local watches_exit = false
-
 local function watch_exit()
-  if watches_exit then
-    return
-  end
-  watches_exit = true
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('mcp-tools.bridge', {}),
     callback = function()

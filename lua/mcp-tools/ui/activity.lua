@@ -33,7 +33,6 @@ local INTERVAL, QUIET = 200, 1e9
 local executor ---@type mcp-tools.Executor?
 local burst ---@type mcp-tools.Burst?
 local last ---@type mcp-tools.Activity?
-local scheduled = false
 
 ---@return string[]
 local function client_names()
@@ -159,15 +158,7 @@ local function compare()
 end
 
 --- Compares later, so that several changes become one event.
-local function compare_soon()
-  if not scheduled then
-    scheduled = true
-    vim.schedule(function()
-      scheduled = false
-      compare()
-    end)
-  end
-end
+local compare_soon = timer.soon(compare)
 
 ---@param ended mcp-tools.Burst
 local function work_done(ended)

@@ -57,6 +57,22 @@ function M.after(ms, fn)
   return start(ms, 0, fn)
 end
 
+--- Returns a function that calls `fn` on the main loop later, once for several calls.
+---@param fn fun()
+---@return fun()
+function M.soon(fn)
+  local due = false
+  return function()
+    if not due then
+      due = true
+      vim.schedule(function()
+        due = false
+        fn()
+      end)
+    end
+  end
+end
+
 --- Calls `fn` every `ms`.
 ---@param ms integer at least 1
 ---@param fn fun()

@@ -237,21 +237,11 @@ function M.start()
     return
   end
   started = true
-  local due = false
-  local function follow_later()
-    if not due then
-      due = true
-      vim.schedule(function()
-        due = false
-        follow()
-      end)
-    end
-  end
   local group = api.nvim_create_augroup('mcp-tools.review.disk', {})
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'BufFilePost', 'BufUnload' }, {
     group = group,
     desc = 'mcp-tools: watch the directories of open files',
-    callback = follow_later,
+    callback = timer.soon(follow),
   })
   api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost', 'FileChangedShellPost' }, {
     group = group,

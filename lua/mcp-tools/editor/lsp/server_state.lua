@@ -49,21 +49,12 @@ local states = {}
 ---@type table<table, fun()>
 local listeners = {}
 
-local is_scheduled = false
-
 --- Calls the listeners later, and once for several events: a listener may send requests.
-local function notify_listeners()
-  if is_scheduled then
-    return
+local notify_listeners = timer.soon(function()
+  for _, fn in ipairs(vim.tbl_values(listeners)) do
+    log.guard('listener for language servers', fn)
   end
-  is_scheduled = true
-  vim.schedule(function()
-    is_scheduled = false
-    for _, fn in ipairs(vim.tbl_values(listeners)) do
-      log.guard('listener for language servers', fn)
-    end
-  end)
-end
+end)
 
 --- Calls `fn` after every event of a server.
 ---@param fn fun()

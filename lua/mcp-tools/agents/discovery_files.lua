@@ -95,14 +95,6 @@ local function sweep(path, text)
 end
 
 ---@param path string
-local function remove(path)
-  if read_sync(path, MAX_BYTES) == written[path] then
-    uv.fs_unlink(path)
-  end
-  written[path] = nil
-end
-
----@param path string
 ---@param text string
 local function write(path, text)
   local directory, fault = make_directory(vim.fs.dirname(path))
@@ -125,7 +117,10 @@ function M.set(files, wanted_sockets)
   faults, sockets = {}, wanted_sockets
   for path in pairs(vim.deepcopy(written)) do
     if not files[path] then
-      remove(path)
+      if read_sync(path, MAX_BYTES) == written[path] then
+        uv.fs_unlink(path)
+      end
+      written[path] = nil
     end
   end
   for path, text in vim.spairs(files) do

@@ -51,12 +51,6 @@ function M.environment_version(dir)
   return text and text:match('version[_info]*%s*=%s*(%d[%d.]*)')
 end
 
----@param version string
----@return boolean
-local function is_old(version)
-  return vim.version.lt(version:match('^%d+%.%d+') or '0', MINIMUM)
-end
-
 --- Makes a fault that `:McpTools install` fixes.
 ---@param message string
 ---@return mcp-tools.bridge.PythonFault
@@ -191,7 +185,7 @@ local function chosen(python, cb)
   probe(path, function(version, err)
     if not version then
       cb(nil, { message = ('bridge.python: %s does not run: %s'):format(path, err), advice = advice })
-    elseif is_old(version) then
+    elseif vim.version.lt(version:match('^%d+%.%d+') or '0', MINIMUM) then
       local text = 'bridge.python: %s is Python %s, but the bridge needs %s or newer'
       cb(nil, { message = text:format(path, version, MINIMUM_TEXT), advice = advice })
     else

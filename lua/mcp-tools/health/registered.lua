@@ -126,12 +126,6 @@ function M.found()
   end
 end
 
---- Returns what is wrong with the Python environment, as far as that is known without running it.
----@return mcp-tools.bridge.PythonFault?
-local function python_fault()
-  return config.get('bridge.python') == nil and interpreter.environment_fault() or nil
-end
-
 ---@return string
 local function executable()
   return config.get('bridge.python') or interpreter.interpreter(interpreter.environment_dir())
@@ -169,7 +163,7 @@ function M.python()
   else
     health.info(('modules: %d, tools: %d'):format(#modules, tools))
   end
-  local fault = python_fault()
+  local fault = config.get('bridge.python') == nil and interpreter.environment_fault()
   if fault then
     health[#modules > 0 and 'error' or 'info'](('tools cannot run: %s'):format(fault.message), fault.advice)
   else

@@ -48,13 +48,6 @@ local function client_names()
   return names
 end
 
----@param count integer
----@param what string
----@return string?
-local function some(count, what)
-  return count > 0 and ('%d %s%s'):format(count, what, count == 1 and '' or 's') or nil
-end
-
 ---@return { approvals: integer, interviews: integer, reviews: integer } waiting
 ---@return boolean any
 local function waiting_counts()
@@ -88,7 +81,8 @@ end
 local function text_of(activity)
   local waiting, parts = activity.waiting, {}
   for _, part in ipairs({ { 'approvals', 'approval' }, { 'interviews', 'interview' }, { 'reviews', 'review' } }) do
-    table.insert(parts, some(waiting[part[1]], part[2]))
+    local count = waiting[part[1]]
+    table.insert(parts, count > 0 and ('%d %s%s'):format(count, part[2], count == 1 and '' or 's') or nil)
   end
   if #parts > 0 then
     return table.concat(parts, ', ')

@@ -84,19 +84,13 @@ local edited = {}
 local agents = {}
 local due ---@type mcp-tools.Timer?
 
----@param bufnr integer
----@return boolean
-local function is_modified(bufnr)
-  return api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified
-end
-
 local function report()
   due = nil
   local files, names_of_agents = edited, vim.tbl_keys(agents)
   edited, agents = {}, {}
   local names, is_new = {}, false
   for path, bufnr in pairs(files) do
-    if bufnr and is_modified(bufnr) then
+    if bufnr and api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].modified then
       is_new = is_new or not known[bufnr]
       known[bufnr] = true
       table.insert(names, sanitize.line(vim.fs.basename(path)))

@@ -57,14 +57,6 @@ local function line_of(bufnr, text)
   end
 end
 
---- Returns whether a window shows the file.
----@param path string resolved
----@return boolean
-local function is_shown(path)
-  local bufnr = buffers.of_path(path)
-  return bufnr ~= nil and not buffers.is_unseen(bufnr)
-end
-
 local open_file = tool('openFile', 'Shows a file to the user, at a line or a text', {
   filePath = STRING,
   preview = BOOLEAN,
@@ -76,9 +68,10 @@ local open_file = tool('openFile', 'Shows a file to the user, at a line or a tex
   makeFrontmost = BOOLEAN,
 }, { 'filePath' }, function(ctx, args)
   local path, bad = paths.resolve(args.filePath)
+  local open_in = not bad and buffers.of_path(path)
   if bad then
     return ctx:fail('validation_error', 'filePath: ' .. bad)
-  elseif not agent_sessions.is_in_workspace(path) and not is_shown(path) then
+  elseif not agent_sessions.is_in_workspace(path) and (not open_in or buffers.is_unseen(open_in)) then
     local text = "'%s' is outside of the editor's workspace; the user can open it in Neovim"
     return ctx:fail('access_denied', text:format(args.filePath))
   end

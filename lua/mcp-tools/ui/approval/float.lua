@@ -63,16 +63,6 @@ end
 ---@field question mcp-tools.Question
 local Window = float.kind({ zindex = 60, max_width = 100 })
 
----@param question mcp-tools.Question
----@param keys mcp-tools.FloatKeys
----@param opened integer? window to keep visible
----@return mcp-tools.ApprovalWindow
-local function open_window(question, keys, opened)
-  local self = setmetatable({ question = question }, Window)
-  local buffer = float.buffer('mcp_tools_approval', question.id, keys)
-  return self:open_page(text.page(question, self:width()), buffer, opened) --[[@as mcp-tools.ApprovalWindow]]
-end
-
 --- Returns the number of rows that were not on the screen yet. Reaching the end counts as read.
 ---@return integer
 function Window:unread()
@@ -124,7 +114,9 @@ end
 keeper = keepers.new({
   name = 'approval',
   open = function(question, opened)
-    return open_window(question, keys_of(question), opened)
+    local window = setmetatable({ question = question }, Window)
+    local buffer = float.buffer('mcp_tools_approval', question.id, keys_of(question))
+    return window:open_page(text.page(question, window:width()), buffer, opened)
   end,
   may_enter = function()
     return config.get().ui.approval_focus

@@ -50,14 +50,6 @@ local AFTER_EVENT, INTERVAL = 100, 1000
 
 local endpoint, environment, log_section = unpack(require('mcp-tools.ui.dashboard.bridge'))
 
---- Returns all sections in their order.
----@return mcp-tools.DashboardSection[]
-local function all_sections()
-  local tools = require('mcp-tools.ui.dashboard.tools') -- start-up cost: `:McpTools status` does not need it
-  local list = vim.list_extend(vim.list_extend({ endpoint }, calls), tools)
-  return vim.list_extend(list, { environment, log_section })
-end
-
 local shown ---@type integer? buffer
 local open = {} ---@type table<string, boolean> unfolded rows, by id; kept when the dashboard is closed
 
@@ -215,7 +207,9 @@ function M.open(parts)
   elseif shown then
     scratch.close(shown) -- on another tab page
   end
-  local sections, stop = all_sections(), nil
+  local tools = require('mcp-tools.ui.dashboard.tools') -- start-up cost: `:McpTools status` does not need it
+  local sections, stop = vim.list_extend(vim.list_extend({ endpoint }, calls), tools), nil
+  vim.list_extend(sections, { environment, log_section })
   parts.open = open
   parts.close = function()
     if shown then

@@ -285,11 +285,6 @@ local function tab(shown, step)
   keeper:sync()
 end
 
----@param shown mcp-tools.InterviewWindow
-local function to_field(shown)
-  shown:enter(FIELD)
-end
-
 ---@param interview mcp-tools.Interview
 local function cancel(interview)
   interview:finish({ completed = false, answers = {} })
@@ -325,7 +320,7 @@ local function keys()
     question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }
   end
   for name in ('iaoIAO'):gmatch('.') do
-    question[name] = { 'n', keeper:key(to_field), 'type an answer' }
+    question[name] = { 'n', keeper:key(Window.enter, FIELD), 'type an answer' }
   end
   return { question = question, field = field }
 end

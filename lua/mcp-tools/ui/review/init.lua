@@ -102,14 +102,6 @@ local function draw()
   legend.show(view)
 end
 
---- Virtual lines are wrapped at the width of the windows.
-local function follow_windows()
-  api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
-    group = api.nvim_create_augroup('mcp-tools.review.windows', {}),
-    callback = vim.schedule_wrap(draw_marks),
-  })
-end
-
 --- Shows a message in the legend, or removes it.
 ---@param text string?
 local function say(text)
@@ -179,7 +171,10 @@ function M.show(review)
   local file, hunk = neighbor(1)
   view.file, view.hunk = file or 1, hunk or 1
   draw()
-  follow_windows()
+  api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, { -- virtual lines are wrapped at the width of the windows
+    group = api.nvim_create_augroup('mcp-tools.review.windows', {}),
+    callback = vim.schedule_wrap(draw_marks),
+  })
   if review.asked then
     review.asked = false
     M.enter()

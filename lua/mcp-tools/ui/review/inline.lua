@@ -241,14 +241,6 @@ local function new_file_buffer(file)
   return bufnr
 end
 
---- Returns the text of a new file as the user has edited it, if it was shown.
----@param file mcp-tools.Proposal
----@return string[]?
-local function new_file_text(file)
-  local bufnr = buffers[file]
-  return bufnr and api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_lines(bufnr, 0, -1, false) or nil
-end
-
 ---@param bufnr integer
 ---@param files mcp-tools.Proposal[]
 ---@return integer? file index of the new file that the buffer belongs to
@@ -403,7 +395,8 @@ end
 ---@param file mcp-tools.Proposal
 ---@return string[]?
 function M.typed(file)
-  local lines = file.is_new and file.editable and new_file_text(file)
+  local bufnr = file.is_new and file.editable and buffers[file]
+  local lines = bufnr and api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_lines(bufnr, 0, -1, false)
   return lines and not vim.deep_equal(lines, file:proposed()) and lines or nil
 end
 

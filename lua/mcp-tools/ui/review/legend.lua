@@ -147,16 +147,6 @@ end
 local PROPOSED = { { 'accepted', 'accepted' }, { 'rejected', 'rejected' } }
 local APPLIED = { { 'rejected', 'kept' }, { 'accepted', 'reverted' } }
 
---- Returns whether saving the accepted changes also saves other changes of the user.
----@param review mcp-tools.Review
----@return boolean
-local function saves_more(review)
-  return review.saves
-    and vim.iter(review.files):any(function(file)
-      return file.bufnr ~= nil and vim.api.nvim_buf_is_valid(file.bufnr) and vim.bo[file.bufnr].modified
-    end)
-end
-
 --- Returns a line about the result of a review.
 ---@param review mcp-tools.Review
 ---@return string? text nil if it is not known yet whether the change can be applied
@@ -179,7 +169,12 @@ function M.summary(review)
       table.insert(parts, ('%d %s'):format(counts[word[1]], word[2]))
     end
   end
-  local more = review.ended == 'accepted' and saves_more(review)
+  -- Saving the accepted changes also saves other changes of the user.
+  local more = review.ended == 'accepted'
+    and review.saves
+    and vim.iter(review.files):any(function(file)
+      return file.bufnr ~= nil and vim.api.nvim_buf_is_valid(file.bufnr) and vim.bo[file.bufnr].modified
+    end)
   return 'review finished: '
     .. (#parts > 0 and table.concat(parts, ', ') or 'no hunks left')
     .. (more and '; also saved: your other changes in this buffer' or '')

@@ -25,49 +25,54 @@ PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 OPEN, NEW = "- open: a.txt", "- new: a.txt:2:1 error: bad: BAD line"
 
 
-OLD, BAD, FIRST, OTHER = "line two", "BAD line", "line one", "line 1"
+OLD, BAD, FIRST, OTHER, LAST = "line two", "BAD line", "line one", "line 1", "line ONE"
 
 
 def claude(model: Model, path: Path) -> list[Step]:
     def edit(old: str, new: str) -> Step:
         return model.call("Edit", file_path=str(path), old_string=old, new_string=new)
 
-    return [model.call("Read", file_path=str(path)), edit(OLD, BAD), edit(FIRST, OTHER)]
+    return [model.call("Read", file_path=str(path)), edit(OLD, BAD), edit(FIRST, OTHER), edit(OTHER, LAST)]
 
 
 def gemini(model: Model, path: Path) -> list[Step]:
     def edit(old: str, new: str) -> Step:
         return model.call("replace", instruction="x", file_path=str(path), old_string=old, new_string=new)
 
-    return [edit(OLD, BAD), edit(FIRST, OTHER)]
+    return [edit(OLD, BAD), edit(FIRST, OTHER), edit(OTHER, LAST)]
 
 
 def qwen(model: Model, path: Path) -> list[Step]:
     def edit(old: str, new: str) -> Step:
         return model.call("edit", file_path=str(path), old_string=old, new_string=new)
 
-    return [model.call("read_file", file_path=str(path)), edit(OLD, BAD), edit(FIRST, OTHER)]
+    return [
+        model.call("read_file", file_path=str(path)),
+        edit(OLD, BAD),
+        edit(FIRST, OTHER),
+        edit(OTHER, LAST),
+    ]
 
 
 def copilot(model: Model, path: Path) -> list[Step]:
     def edit(old: str, new: str) -> Step:
         return model.call("edit", path=str(path), old_str=old, new_str=new)
 
-    return [edit(OLD, BAD), edit(FIRST, OTHER)]
+    return [edit(OLD, BAD), edit(FIRST, OTHER), edit(OTHER, LAST)]
 
 
 def opencode(model: Model, path: Path) -> list[Step]:
     def edit(old: str, new: str) -> Step:
         return model.call("edit", filePath=str(path), oldString=old, newString=new)
 
-    return [model.call("read", filePath=str(path)), edit(OLD, BAD), edit(FIRST, OTHER)]
+    return [model.call("read", filePath=str(path)), edit(OLD, BAD), edit(FIRST, OTHER), edit(OTHER, LAST)]
 
 
 @dataclass(frozen=True)
 class Case:
     """One agent: its name for `connect`, what its model does, arguments before the prompt.
 
-    It edits twice: on a busy machine the diagnostics of the first edit come with the second one.
+    It edits more than once: on a busy machine the diagnostics of an edit come with the next one.
     """
 
     client: str
@@ -116,10 +121,10 @@ async def test_context_and_diagnostics_reach_the_model(
         assert bridge.token not in Path(written["hooks"]).read_text()
         model.plan(*case.edit(model, file), Step(text="done"))
         said = await output_of(*argv, *case.words, "GO: edit", cwd=project, env=env)
-        assert file.read_text() == "line 1\nBAD line\n", said
+        assert file.read_text() == "line ONE\nBAD line\n", said
         asked = [json.dumps(json.loads(request), ensure_ascii=False) for request in model.requests]
-        assert OPEN in asked[0]
-        assert "untrusted data" in asked[0]
+        assert OPEN in asked[-1]
+        assert "untrusted data" in asked[-1]
         assert NEW in asked[-1]
         assert NEW not in asked[0]
 

@@ -66,8 +66,11 @@ class Stage:
         if not out:
             return ""
         answer = json.loads(out)
-        text: str = answer["hookSpecificOutput"]["additionalContext"]
-        assert answer["hookSpecificOutput"]["hookEventName"] == event["hook_event_name"]
+        if agent != "copilot":
+            (answer,) = answer.values()
+            assert answer.pop("hookEventName") == event["hook_event_name"]
+        assert list(answer) == ["additionalContext"]
+        text: str = answer["additionalContext"]
         lines = text.split("\n")
         assert UNTRUSTED in lines[1]
         assert len(text.encode()) <= 2000
@@ -233,7 +236,8 @@ async def test_an_agent_with_its_own_link_gets_only_the_rest(stage: Stage) -> No
     )
     await stage.nvim.request("nvim_command", "call setline(1, 'X')")
     assert (await stage.hook(PROMPT)).split("\n")[2:] == ["- open: a.txt", "- unsaved: a.txt"]
-    assert "- current: a.txt" in await stage.hook(PROMPT, agent="opencode")
+    for agent in ("opencode", "copilot", "codex"):
+        assert "- current: a.txt" in await stage.hook(PROMPT, agent=agent)
 
 
 @pytest.mark.parametrize("stage", [IMPATIENT], indirect=True)

@@ -33,7 +33,7 @@ function ask(directory, event) {
     child.on("error", () => resolve(""))
     child.stdin.on("error", () => {})
     child.stdout.on("data", (data) => (out += data))
-    child.on("close", () => resolve(out && JSON.parse(out).additionalContext))
+    child.on("close", () => resolve(out && JSON.parse(out).hookSpecificOutput.additionalContext))
     child.stdin.end(JSON.stringify({ cwd: directory, ...event }))
   })
 }

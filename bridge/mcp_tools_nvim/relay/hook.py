@@ -62,9 +62,11 @@ def main(arguments: Sequence[str]) -> None:
         if event and instance:
             event["agent"] = arguments[0] if arguments else ""
             if text := ask(instance, event):
-                answer = {"hookEventName": given["hook_event_name"], "additionalContext": text}
-                # Copilot CLI reads the field at the top, the others the one inside.
-                sys.stdout.write(json.dumps({"hookSpecificOutput": answer, "additionalContext": text}))
+                answer: dict[str, Any] = {"additionalContext": text}
+                if event["agent"] != "copilot":  # Codex refuses other fields
+                    answer["hookEventName"] = given["hook_event_name"]
+                    answer = {"hookSpecificOutput": answer}
+                sys.stdout.write(json.dumps(answer))
                 sys.stdout.flush()
     except BaseException:  # noqa: BLE001, S110 - boundary: agents show errors of hooks
         pass

@@ -5,18 +5,23 @@ from __future__ import annotations
 import argparse
 import difflib
 import hashlib
+import json
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
 
-from ..client_config import change, hooks, skill
+from ..client_config import change, hooks, lsp, skill
 from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
 from ..instances.files import Instance
+from ..instances.proof import lsp_token
 from ..relay.bridge_client import Missing
+from ..relay.lsp import TOOL
 from . import editors, manifest, program, show
+from .client import McpClient
 from .show import CommandError, Exit
 
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -99,13 +104,19 @@ def run_connect(options: argparse.Namespace) -> int:
     client = client_of(options)
     scope, root = config_level(options)
     changes = [change.add_entry(client, server_of(options, client, scope, root), scope, root)]
-    paths: dict[str, str | None] = {"skill": None, "hooks": None}
+    paths: dict[str, str | None] = {"skill": None, "hooks": None, "lsp": None}
     advice = advice_of(options, client, scope, root)
     if options.hooks:
         line = program.hook_line(scope, root, client.hooks.agent if client.hooks else "")
         changes = hooks.add_hooks(changes[0], client, line, scope, root)
         paths["hooks"] = str(changes[-1].path)
         advice = f"{advice} {client.hooks.advice if client.hooks else ''}".rstrip()
+    if options.lsp:
+        command = (*program.command_line(scope, root), "lsp")
+        changes = lsp.add_lsp(changes, client, command, languages_of(options), scope, root)
+        if client.lsp is not None:
+            paths["lsp"] = str(file := lsp.path_of(client.lsp, scope, root))
+            advice = f"{advice} {client.lsp.advice.replace('%s', shlex.quote(str(file.parent)))}".rstrip()
     if options.skill:
         changes.append(skill_of(client, scope, root, options))
         paths["skill"] = str(changes[-1].path)
@@ -124,6 +135,7 @@ def run_disconnect(options: argparse.Namespace) -> int:
     client = client_of(options)
     scope, root = config_level(options)
     changes = hooks.remove_hooks(change.remove_entry(client, scope, root), client, scope, root)
+    changes = lsp.remove_lsp(changes, client, scope, root)
     text = skill.remove_skill(client, scope, root)
     changes += [text] if text else []
     done, unchanged = f"{client.title} is disconnected.", f"{client.title} is not connected"
@@ -184,6 +196,11 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
             "--hooks",
             action="store_true",
             help="also add hooks: the model gets what is open, selected and unsaved, and new diagnostics",
+        )
+        parser.add_argument(
+            "--lsp",
+            action="store_true",
+            help="also add the editor's language servers to the LSP client of this agent",
         )
     editors.add_choice(parser)
 
@@ -264,6 +281,26 @@ def server_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel,
     if isinstance(chosen, Missing):
         raise CommandError(f"--http: {chosen.text}", Exit.NO_EDITOR)
     return Http(chosen.url, chosen.token, options.env)
+
+
+def languages_of(options: argparse.Namespace) -> dict[str, str]:
+    """Returns the extensions of files that have a language server in the editor, and their languages.
+
+    Raises:
+        CommandError: no Neovim was found, or it has no language server.
+    """
+    found = editors.find_bridge(options, lsp_token)
+    if isinstance(found, Missing):
+        raise CommandError(f"--lsp: {found.text}", Exit.NO_EDITOR)
+    arguments = {"method": "$/mcp-tools/extensions", "params": {}}
+    with McpClient(found) as client:
+        result = client.request("tools/call", {"name": TOOL, "arguments": arguments})
+    text = result["content"][0]["text"]
+    languages: dict[str, str] = {} if result.get("isError") else json.loads(text)
+    if not languages:
+        why = text if result.get("isError") else "this Neovim has no language server; enable one (:help lsp)"
+        raise CommandError(f"--lsp: {why}")
+    return languages
 
 
 def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse.Namespace) -> Change:

@@ -17,13 +17,13 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import BridgeError
 from .client import NAME, AiClient, ConfigLevel, Http, Server, place
-from .formats import FormatError, table_for, value_at
+from .formats import FormatError, jsonc, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
 FAULTS = (FormatError, RecursionError, ValueError)
@@ -115,6 +115,37 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     return Change(path, before, after)
+
+
+def edited(
+    changes: list[Change], path: Path, edit: Callable[[str], str], remove: Callable[[str], str]
+) -> list[Change]:
+    """Returns changes with an edit of a JSON file, whose earlier change may be among them.
+
+    Args:
+        changes: the earlier changes.
+        path: the file.
+        edit: returns the new text.
+        remove: returns a text without our entries; nothing else may differ.
+
+    Raises:
+        ChangeError: it cannot be made.
+    """
+    at = next((index for index, each in enumerate(changes) if each.path == path), None)
+    first = Change(path, text := read_text(path), text) if at is None else changes[at]
+    before = first.after
+    try:
+        after: str | None = edit(before or "")
+        if pruned(jsonc.read(remove(after or ""))) != pruned(jsonc.read(remove(before or ""))):
+            raise risk(path)
+        if after == (before or ""):
+            after = before
+        elif not pruned(jsonc.read(after or "")) and "/" not in (after or ""):  # no values, no comments
+            after = None
+    except FAULTS as error:
+        raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
+    made = replace(first, after=after)
+    return [*changes, made] if at is None else [*changes[:at], made, *changes[at + 1 :]]
 
 
 def apply(change: Change) -> None:

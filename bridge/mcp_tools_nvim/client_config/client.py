@@ -75,6 +75,25 @@ class Hooks:
 
 
 @dataclass(frozen=True)
+class Lsp:
+    """How a client starts language servers.
+
+    Attributes:
+        files: like those of `AiClient`.
+        path: keys of the table that holds servers.
+        languages: field with the language of each extension; None = it has a list of extensions.
+        off: its own servers, which an entry of ours would switch on.
+        advice: what the user has to do; %s is replaced by the directory of the file.
+    """
+
+    files: Mapping[ConfigLevel, str]
+    path: tuple[str, ...] = ()
+    languages: str | None = "extensionToLanguage"
+    off: tuple[str, ...] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True)
 class AiClient:
     """One AI client.
 
@@ -93,6 +112,7 @@ class AiClient:
         custom: makes the entry of a client with a format of its own.
         advice: additional notes for the user.
         hooks: how it runs hooks; None = it does not.
+        lsp: how it starts language servers; None = it does not.
     """
 
     title: str
@@ -109,6 +129,7 @@ class AiClient:
     custom: Callable[[Server], Entry] | None = None
     advice: str = ""
     hooks: Hooks | None = None
+    lsp: Lsp | None = None
 
     def entry(self, server: Server) -> Entry:
         """Returns the entry of a server as this client reads it."""

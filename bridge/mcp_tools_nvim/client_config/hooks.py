@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,7 @@ def add_hooks(
     if hooks is None or path is None:
         raise ChangeError(f"{client.title} has no {scope} hooks; omit --hooks")
     if not hooks.is_own:
-        return _edited(entry, path, lambda text: _put(text, hooks, command))
+        return change.edited([entry], path, lambda text: _put(text, hooks, command), _removed)
     before = change.read_text(path)
     if before is not None and not _OURS.search(before):
         raise ChangeError(f"{path} is not a file of this server; nothing was changed. Move it away first")
@@ -91,7 +90,7 @@ def remove_hooks(entry: Change, client: AiClient, scope: ConfigLevel, root: Path
     if hooks is None or path is None:
         return [entry]
     if not hooks.is_own:
-        return _edited(entry, path, _removed)
+        return change.edited([entry], path, _removed, _removed)
     before = change.read_text(path)
     return [entry, Change(path, before, None)] if before and _OURS.search(before) else [entry]
 
@@ -109,23 +108,6 @@ def _entries(hooks: Hooks, command: Sequence[str]) -> dict[str, list[dict[str, A
         event: [entry if event != hooks.events[-1] else {"matcher": hooks.matcher, **entry}]
         for event in hooks.events
     }
-
-
-def _edited(entry: Change, path: Path, edit: Any) -> list[Change]:
-    """Returns the changes with an edit of the file of hooks."""
-    is_same = entry.path == path
-    before = entry.after if is_same else change.read_text(path)
-    try:
-        after = edit(before or "")
-        if change.pruned(jsonc.read(_removed(after))) != change.pruned(jsonc.read(_removed(before or ""))):
-            raise change.risk(path)
-        if after == (before or ""):
-            after = before
-        elif not change.pruned(jsonc.read(after)) and "/" not in after:  # no values and no comments are left
-            after = None
-    except change.FAULTS as error:
-        raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
-    return [replace(entry, after=after)] if is_same else [entry, Change(path, before, after)]
 
 
 def _put(text: str, hooks: Hooks, command: Sequence[str]) -> str:

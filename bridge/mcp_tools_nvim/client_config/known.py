@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .client import NAME, AiClient, Entry, Hooks, Server, Stdio
+from .client import NAME, AiClient, Entry, Hooks, Lsp, Server, Stdio
 
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
 _STDIO = {"type": "stdio"}
@@ -20,6 +20,18 @@ _ZED = f"{_CONFIG}/zed"
 if sys.platform == "darwin":
     _VSCODE = "~/Library/Application Support/Code/User"
     _ZED = "~/.config/zed"
+
+
+# fmt: off
+_OPENCODE_SERVERS = (
+    "astro", "bash", "biome", "clangd", "clojure-lsp", "csharp", "dart", "deno",
+    "dockerfile", "elixir-ls", "eslint", "fsharp", "gleam", "gopls", "haskell-language-server", "jdtls",
+    "julials", "kotlin-ls", "lua-ls", "nixd", "ocaml-lsp", "oxlint", "php intelephense", "prisma",
+    "pyright", "razor", "ruby-lsp", "rust", "sourcekit-lsp", "svelte", "terraform", "texlab",
+    "tinymist", "ty", "typescript", "vue", "yaml-ls", "zls",
+)
+# fmt: on
+"""The language servers that OpenCode 1.18 downloads and starts once its configuration has `lsp`."""
 
 
 def _codex(server: Server) -> Entry:
@@ -74,6 +86,10 @@ CLIENTS = {
             {"user": f"{_CLAUDE}/settings.json", "project": ".claude/settings.json"},
             matcher="Edit|Write|NotebookEdit|Grep|Bash",
         ),
+        lsp=Lsp(
+            {"user": f"{_CLAUDE}/{NAME}/.lsp.json", "project": f".claude/{NAME}/.lsp.json"},
+            advice="For the language servers, start it with `claude --plugin-dir %s`.",
+        ),
     ),
     "codex": AiClient(
         title="Codex",
@@ -121,6 +137,11 @@ CLIENTS = {
             {"user": f"{_COPILOT}/hooks/{NAME}.json", "project": f".github/hooks/{NAME}.json"},
             matcher="Edit|Write|Grep|Bash",
             is_own=True,
+        ),
+        lsp=Lsp(
+            {"user": f"{_COPILOT}/lsp-config.json", "project": ".github/lsp.json"},
+            path=("lspServers",),
+            languages="fileExtensions",
         ),
     ),
     "crush": AiClient(
@@ -187,6 +208,13 @@ CLIENTS = {
             {"user": f"{_CONFIG}/opencode/plugin/{NAME}.js", "project": f".opencode/plugin/{NAME}.js"},
             is_own=True,
         ),
+        lsp=Lsp(
+            {"user": f"{_CONFIG}/opencode/opencode.json", "project": "opencode.json"},
+            path=("lsp",),
+            languages=None,
+            off=_OPENCODE_SERVERS,
+            advice="Its model has the tool `lsp` if OPENCODE_EXPERIMENTAL_LSP_TOOL=true is exported.",
+        ),
     ),
     "qwen-code": AiClient(
         title="Qwen Code",
@@ -202,6 +230,10 @@ CLIENTS = {
             "qwen",
             {"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},
             matcher="^(edit|write_file|grep_search|run_shell_command)$",
+        ),
+        lsp=Lsp(
+            {"project": ".lsp.json"},
+            advice="For the language servers, start it with `qwen --experimental-lsp`.",
         ),
     ),
     "vscode": AiClient(

@@ -143,18 +143,18 @@ local function completer(options)
   end
 end
 
-local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill', hooks = '--hooks' }
+local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill', hooks = '--hooks', lsp = '--lsp' }
 
 ---@type mcp-tools.Subcommand
 M.connect = {
-  usage = '[CLIENT] [project] [http] [skill] [hooks]',
+  usage = '[CLIENT] [project] [http] [skill] [hooks] [lsp]',
   description = "add this server to an AI client's configuration: to yours, or with `project` to that of the project."
     .. ' The client then finds the editor automatically, or with `http` by the URL and token of this project.'
-    .. ' `skill` adds a SKILL.md that explains when to use the tools, `hooks` adds hooks (|mcp-tools-hooks|). The'
-    .. ' change is shown first',
+    .. ' `skill` adds a SKILL.md that explains when to use the tools, `hooks` adds hooks (|mcp-tools-hooks|), `lsp`'
+    .. ' adds your language servers (|mcp-tools-lsp|). The change is shown first',
   run = runner('connect', CONNECT_OPTIONS),
   complete = completer(CONNECT_OPTIONS),
-  arguments = 5,
+  arguments = 6,
 }
 
 local DISCONNECT_OPTIONS = { project = '--project' }

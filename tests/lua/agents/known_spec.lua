@@ -704,6 +704,42 @@ describe('in a terminal', function()
     t.ok(not table.concat(codex.args):find('main'))
   end)
 
+  it('agents get what `connect lsp` leaves to their start, and no server that the project names', function()
+    local places, config_home = require('mcp-tools.instances.project'), vim.env.XDG_CONFIG_HOME
+    local folder, root = vim.fn.tempname(), places.root
+    local function write(path, value)
+      vim.fn.mkdir(vim.fs.dirname(path), 'p')
+      vim.fn.writefile({ vim.json.encode(value) }, path)
+    end
+    local more = { server = { name = 'nvim-tools', url = '', token = '' }, file = tostring }
+    places.root = function()
+      return folder
+    end
+    vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = folder .. '/claude', folder .. '/config'
+    local ours = { command = 'mcp-tools', args = { 'lsp' }, extensionToLanguage = { ['.py'] = 'python' } }
+    write(folder .. '/.claude/nvim-tools/.lsp.json', { other = ours })
+    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours, other = ours })
+    local function started()
+      return {
+        vim.list_contains(agent('claude').environment(more).args, '--plugin-dir'),
+        agent('qwen').environment(more).args,
+        agent('opencode').environment(more).env.OPENCODE_EXPERIMENTAL_LSP_TOOL,
+      }
+    end
+    local before = started()
+    write(folder .. '/claude/nvim-tools/.lsp.json', { ['nvim-tools'] = ours })
+    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours })
+    write(folder .. '/config/opencode/opencode.json', { lsp = { ['nvim-tools'] = ours } })
+    local after = started()
+    ours.command = 'evil'
+    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours })
+    local hostile = agent('qwen').environment(more).args
+    places.root, vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = root, nil, config_home
+    t.eq({ false }, before)
+    t.eq({ true, { '--experimental-lsp' }, 'true' }, after)
+    t.eq(nil, hostile)
+  end)
+
   it('Codex and opencode start a relay, so that the token is in no environment', function()
     local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
     local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }

@@ -6,8 +6,12 @@ local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.agents.proposals')
+local read_sync = require('mcp-tools.files.read_sync')
 
 local M = {}
+
+--- Maximum size of a configuration file of an agent, bytes.
+local MAX_CONFIG = 1024 * 1024
 
 M.STRING, M.BOOLEAN, M.INTEGER = { type = 'string' }, { type = 'boolean' }, { type = 'integer' }
 
@@ -83,6 +87,13 @@ function M.left(session, is_bridge_gone)
     return proposals.abandon(session)
   end
   proposals.close_all(session, 'the agent disconnected')
+end
+
+--- Returns a configuration file of an agent as text.
+---@param path string
+---@return string text '' if there is none
+function M.config_text(path)
+  return read_sync(path, MAX_CONFIG) or ''
 end
 
 --- Returns the configuration of our MCP server in the format that several agents read.

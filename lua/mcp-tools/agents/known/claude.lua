@@ -19,6 +19,17 @@ local SEVERITIES = { 'Error', 'Warning', 'Info', 'Hint' }
 local STRING, BOOLEAN, INTEGER = shapes.STRING, shapes.BOOLEAN, shapes.INTEGER
 local as_json, session_of, texts, tool = shapes.json, shapes.session, shapes.texts, shapes.tool
 
+---@return string
+local function home_dir()
+  return vim.fs.normalize(vim.uv.os_homedir() .. '/.claude')
+end
+
+---@return string? directory that the user has chosen instead
+local function config_dir()
+  local own = vim.env.CLAUDE_CONFIG_DIR
+  return own and own ~= '' and vim.fs.normalize(own) or nil
+end
+
 local open_diff = tool('openDiff', 'Shows a proposed edit of a file to the user and waits for the decision', {
   old_file_path = STRING,
   new_file_path = STRING,
@@ -260,12 +271,11 @@ return {
   end,
 
   discovery = function(endpoint)
-    local home = vim.uv.os_homedir() .. '/.claude'
-    local own = vim.env.CLAUDE_CONFIG_DIR
+    local home, own = home_dir(), config_dir()
     local files, body = {}, lock(endpoint.roots, endpoint)
     -- opencode reads only the one in the home directory.
-    for _, directory in ipairs({ home, own and own ~= '' and vim.fs.normalize(own) ~= home and own or nil }) do
-      table.insert(files, { path = ('%s/ide/%d.lock'):format(vim.fs.normalize(directory), endpoint.port), body = body })
+    for _, directory in ipairs({ home, own ~= home and own or nil }) do
+      table.insert(files, { path = ('%s/ide/%d.lock'):format(directory, endpoint.port), body = body })
     end
     return files
   end,
@@ -278,7 +288,11 @@ return {
       env.ENABLE_IDE_INTEGRATION = 'true'
       env.no_proxy, env.NO_PROXY = no_proxy(), no_proxy()
     end
-    return { command = { 'claude' }, env = env, args = { '--mcp-config', file } }
+    local args, plugin = { '--mcp-config', file }, (config_dir() or home_dir()) .. '/nvim-tools'
+    if shapes.config_text(plugin .. '/.lsp.json') ~= '' then -- of `connect claude-code lsp`; never one of the project
+      vim.list_extend(args, { '--plugin-dir', plugin })
+    end
+    return { command = { 'claude' }, env = env, args = args }
   end,
 
   skip = function()

@@ -1,6 +1,8 @@
 -- opencode, in a terminal. For its discovery it uses the file of Claude Code: enable `claude` for it.
 
 local json = require('mcp-tools.util.json')
+local project = require('mcp-tools.instances.project')
+local shapes = require('mcp-tools.agents.known._shapes')
 
 ---@type mcp-tools.Agent
 return {
@@ -22,6 +24,13 @@ return {
       entry = { type = 'local', command = command, environment = relay.env, enabled = true }
     end
     local config = { mcp = { [server.name] = entry } }
-    return { command = { 'opencode' }, env = { OPENCODE_CONFIG_CONTENT = (assert(json.encode(config))) } }
+    local env = { OPENCODE_CONFIG_CONTENT = (assert(json.encode(config))) }
+    local user = (vim.env.XDG_CONFIG_HOME or vim.uv.os_homedir() .. '/.config') .. '/opencode'
+    for _, directory in ipairs({ user, project.root() }) do
+      if shapes.config_text(directory .. '/opencode.json'):find('"lsp"', 1, true) then
+        env.OPENCODE_EXPERIMENTAL_LSP_TOOL = 'true' -- else its model has no tool for them
+      end
+    end
+    return { command = { 'opencode' }, env = env }
   end,
 }

@@ -1,11 +1,26 @@
 -- Qwen Code: a fork of Gemini CLI with its own discovery files.
 
+local project = require('mcp-tools.instances.project')
+local shapes = require('mcp-tools.agents.known._shapes')
 local workspace = require('mcp-tools.agents.known._workspace')
 
 ---@return string
 local function home()
   local own = vim.env.QWEN_HOME
   return own and own ~= '' and vim.fs.normalize(own) or vim.uv.os_homedir() .. '/.qwen'
+end
+
+--- Returns whether the project's language servers are ours alone (`connect qwen-code project lsp`). A hostile project
+--- may name any command there, which the flag would start.
+---@return boolean
+local function has_only_our_server()
+  local ok, servers = pcall(vim.json.decode, shapes.config_text(project.root() .. '/.lsp.json'))
+  local ours = ok and type(servers) == 'table' and vim.tbl_count(servers) == 1 and servers['nvim-tools']
+  if type(ours) ~= 'table' then
+    return false
+  end
+  ours.extensionToLanguage = nil
+  return vim.deep_equal(ours, { command = 'mcp-tools', args = { 'lsp' } })
 end
 
 return workspace.new({
@@ -38,6 +53,6 @@ return workspace.new({
       env.QWEN_CODE_IDE_SERVER_PORT = tostring(endpoint.port)
       env.QWEN_CODE_IDE_WORKSPACE_PATH = workspace.workspace_path(endpoint.roots)
     end
-    return { command = { 'qwen' }, env = env }
+    return { command = { 'qwen' }, env = env, args = has_only_our_server() and { '--experimental-lsp' } or nil }
   end,
 })

@@ -40,6 +40,9 @@ from .tasks import Tasks
 CHANGE_DELAY_SECONDS = 0.05
 """Registrations come in bursts, which get one notification."""
 
+INSTRUCTIONS_SECONDS = 1.0
+"""Maximum wait for the instructions of a scope."""
+
 TOOLS = "notifications/tools/list_changed"
 
 _ANNOUNCED: dict[str, tuple[str, ServerEvent]] = {
@@ -151,8 +154,9 @@ class Instructions:
 
     def _scoped(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
         if ctx.method == "initialize":  # the connection knows the client only afterwards
-            client = ((ctx.params or {}).get("clientInfo") or {}).get("name", "")
-            view = View(client, dispatch_of(ctx).scope)
+            info = (ctx.params or {}).get("clientInfo")
+            client = info.get("name") if isinstance(info, dict) else ""
+            view = View(client if isinstance(client, str) else "", dispatch_of(ctx).scope)
         elif ctx.method == "server/discover":
             view = view_of(ctx)
         else:
@@ -162,10 +166,12 @@ class Instructions:
 
     async def _replaced(self, ctx: RequestContext, call_next: CallNext, view: View) -> HandlerResult:
         result = await call_next(ctx)
-        names = await self._tools.names(view)
-        if isinstance(result, dict) and names is not None:
-            with contextlib.suppress(EditorError):  # then those for all tools are better than none
-                return {**result, "instructions": await self._editor.instructions(names)}
+        # Without an answer, those for all tools are better than none.
+        with contextlib.suppress(EditorError, TimeoutError):
+            async with asyncio.timeout(INSTRUCTIONS_SECONDS):
+                names = await self._tools.names(view)
+                if isinstance(result, dict) and names is not None:
+                    return {**result, "instructions": await self._editor.instructions(names)}
         return result
 
 

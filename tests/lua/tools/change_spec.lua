@@ -208,7 +208,11 @@ describe('change_revert', function()
       },
     })
     t.eq('TWO\n', project.disk('b.txt'))
-    local shown = require('mcp-tools.tools.change.revert').preview({}, nil, { client = { name = 'claude' } })
+    local shown
+    t.wait(function() -- the closed file has been read
+      shown = require('mcp-tools.tools.change.revert').preview({}, function() end, { client = { name = 'claude' } })
+      return not shown:find('appears here')
+    end)
     t.matches('%-TWO\n%+two\n', shown)
     t.matches('Deletes new/c.txt, which edit #%d+ created', shown)
     local _, answer = revert()

@@ -524,4 +524,84 @@ describe('file_edit', function()
     refused('not_found', '^b.lua: patch: hunk 1', { patch = patch })
     t.ok(run({ patch = '', path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 2' }))
   end)
+
+  describe('the question before an edit', function()
+    local definition = require('mcp-tools.tools.file.edit')
+
+    it('shows the text that will be edited if the file has changed since it was read', function()
+      project.write('a.lua', 'first\nlocal a = 1\nlocal b = 2\n')
+      local args = { edits = { { path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 9' } } }
+      t.matches('@@ %-1,3 %+1,3 @@\n first\n%-local a', t.ok(project.previewed(definition, args)))
+    end)
+
+    it('shows unsaved changes of the user that would be written as well', function()
+      api.nvim_buf_set_lines(0, -1, -1, false, { '-- of the user' })
+      local edit = { path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 9' }
+      t.matches('%+%-%- of the user', t.ok(project.previewed(definition, { save = true, edits = { edit } })))
+      t.eq(nil, (t.ok(project.previewed(definition, { edits = { edit } })):find('of the user', 1, true)))
+    end)
+
+    it('shows no diff of a text that takes long to compare', function()
+      local lines = {}
+      for i = 1, 25000 do
+        lines[i] = 'line ' .. i
+      end
+      api.nvim_buf_set_lines(0, 0, -1, false, lines)
+      local args = { edits = { { path = 'a.lua', old_text = 'line 24999', new_text = 'x' } } }
+      t.matches('cannot be shown: it has 25000 lines', t.ok(project.previewed(definition, args)))
+    end)
+  end)
+
+  it('leaves the file and unsaved changes of the user as they were when an edit of another file fails', function()
+    api.nvim_buf_set_lines(0, -1, -1, false, { '-- of the user' })
+    vim.cmd('silent edit ' .. project.write('b.lua', 'one\n'))
+    api.nvim_create_autocmd('BufWritePre', {
+      pattern = '*/b.lua',
+      once = true,
+      callback = function()
+        error('refused')
+      end,
+    })
+    refused('tool_error', 'refused', {
+      save = true,
+      edits = {
+        { path = 'a.lua', old_text = 'local a = 1', new_text = 'local a = 9' },
+        { path = 'b.lua', old_text = 'one', new_text = 'two' },
+      },
+    })
+    t.eq('local a = 1\nlocal b = 2\n\nreturn a + b\n', disk(path))
+    vim.cmd('silent buffer ' .. path)
+    t.eq({ 'local a = 1\nlocal b = 2\n\nreturn a + b\n-- of the user', true }, { text(), vim.bo.modified })
+    t.ok((project.call('file_save', { path = 'a.lua' })))
+    t.matches('of the user', disk(path))
+  end)
+
+  it('makes all edits of one file that are sent at once', function()
+    local calls = {}
+    for i = 1, 12 do
+      calls[i] = { path = 'c.lua', edits = { { old_text = 'x' .. i .. ';', new_text = 'y' .. i .. ';' } } }
+    end
+    local words = {}
+    for i = 1, 12 do
+      words[i] = 'x' .. i .. ';'
+    end
+    project.write('c.lua', table.concat(words, '\n') .. '\n')
+    for i, args in ipairs(calls) do
+      calls[i] = project.start('file_edit', args)
+    end
+    for _, call in ipairs(calls) do
+      t.wait(function()
+        return call:ended()
+      end, 20000)
+      t.eq(nil, call.outcome.error)
+    end
+    t.eq(nil, (disk('c.lua'):find('x')))
+  end)
+
+  it('takes the path of a patch without prefixes as it is', function()
+    project.write('foo.txt', 'one\n')
+    project.write('b/foo.txt', 'one\n')
+    t.ok(run({ patch = '--- b/foo.txt\n+++ b/foo.txt\n@@ -1 +1 @@\n-one\n+two\n' }))
+    t.eq({ 'one\n', 'two\n' }, { disk('foo.txt'), disk('b/foo.txt') })
+  end)
 end)

@@ -49,6 +49,40 @@ local function server(bufnr, line, answer)
 end
 
 describe('a file that is moved', function()
+  it('keeps its bytes, whatever encoding and line breaks its buffer has', function()
+    local fileencodings = vim.o.fileencodings
+    vim.o.fileencodings = 'utf-8'
+    vim.api.nvim_create_autocmd('BufReadPost', { -- as an .editorconfig does
+      group = vim.api.nvim_create_augroup('format_on_save', {}),
+      callback = function(event)
+        vim.bo[event.buf].fileformat = 'unix'
+        vim.bo[event.buf].fileencoding = 'utf-8'
+      end,
+    })
+    local bytes = 'caf\233 \0\1\255\r\nx\r\n'
+    for name, is_shown in pairs({ ['closed.txt'] = false, ['shown.txt'] = true }) do
+      local path = every.write(name, bytes)
+      if is_shown then
+        vim.cmd('silent edit ' .. path)
+      end
+      t.ok((move(name, 'moved/' .. name)))
+      t.eq(bytes, every.disk('moved/' .. name))
+    end
+    vim.o.fileencodings = fileencodings
+    vim.cmd('silent! buffer ' .. root .. '/moved/shown.txt')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'later' })
+    vim.cmd('silent write!')
+    t.eq('later\n', every.disk('moved/shown.txt'))
+  end)
+
+  it('is not the target of a link', function()
+    every.write('real.txt', 'text')
+    vim.uv.fs_symlink('real.txt', root .. '/link.txt')
+    local _, err = move('link.txt', 'other.txt')
+    t.matches('link.txt is a link to real.txt', err.message)
+    t.eq('text', every.disk('real.txt'))
+  end)
+
   it('keeps its bytes, and what formats on save is not asked', function()
     vim.api.nvim_create_autocmd({ 'BufWritePre', 'BufWritePost' }, {
       group = vim.api.nvim_create_augroup('format_on_save', {}),

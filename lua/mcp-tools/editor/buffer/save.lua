@@ -138,6 +138,17 @@ function M.now(bufnr, opts)
   return err
 end
 
+--- Makes Neovim regard a buffer as written to its file, which stays as it is: a `:write` that an autocommand carries
+--- out (`:h BufWriteCmd`).
+---@param bufnr integer loaded
+function M.acknowledge(bufnr)
+  local hook = api.nvim_create_autocmd('BufWriteCmd', { buffer = bufnr, callback = function() end })
+  pcall(api.nvim_buf_call, bufnr, function()
+    vim.cmd('silent lockmarks keepalt keepjumps write!')
+  end)
+  pcall(api.nvim_del_autocmd, hook)
+end
+
 --- Writes a buffer. A file that changed since it was read is `stale`.
 ---@param bufnr integer loaded
 ---@param cb fun(err: mcp-tools.Error?)

@@ -13,6 +13,7 @@ local edit_review = require('mcp-tools.editor.edit.edit_review')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.instances.project')
+local read = require('mcp-tools.privacy.read')
 local read_state = require('mcp-tools.editor.edit.read_state')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
@@ -89,6 +90,7 @@ end
 ---@class mcp-tools.EditAllOpts
 ---@field ctx mcp-tools.Ctx?
 ---@field write boolean? true: all files; false: none; nil: those that were not open
+---@field on_commit fun()? called when all edits were made, and are not undone any more
 
 ---@class mcp-tools.EditTarget
 ---@field edits mcp-tools.Edit[]
@@ -105,6 +107,7 @@ end
 ---@field done mcp-tools.EditDone?
 ---@field version mcp-tools.FileVersion? with exactly the edits
 ---@field written boolean?
+---@field bytes string? of the file before it was written, if the user had unsaved changes
 ---@field gone string? path of a buffer that was closed during review
 
 --- Loads the files that are not loaded and compares them with the disk, one after the other.
@@ -160,6 +163,20 @@ local function gather(work, items, ctx, targets)
   end
 end
 
+--- Restores the file of a buffer in which the user had unsaved changes, which stay unsaved.
+---@param target mcp-tools.EditTarget
+local function restore(target)
+  local file, problem = io.open(target.path, 'wb')
+  if file then
+    file:write(target.bytes)
+    file:close()
+    save.acknowledge(target.bufnr)
+    vim.bo[target.bufnr].modified = true
+  else
+    log.error('cannot undo an edit of several files completely: %s', problem)
+  end
+end
+
 --- Undoes all edits, restores the files, and unloads what was loaded.
 ---@param targets mcp-tools.EditTarget[]
 ---@param ctx mcp-tools.Ctx?
@@ -167,7 +184,9 @@ local function undo_all(targets, ctx)
   for i = #targets, 1, -1 do
     local target = targets[i]
     local is_undone = target.done and buffer_change.has_changed(target.done) and buffer_change.undo(target.done)
-    if is_undone and target.written then
+    if is_undone and target.bytes then
+      restore(target)
+    elseif is_undone and target.written then
       local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
       if err then
         log.error('cannot undo an edit of several files completely: %s', err.message)
@@ -232,6 +251,11 @@ local function change_all(work, targets, opts)
       return err
     end
     local done = target.done --[[@as mcp-tools.EditDone]]
+    if done.modified and target.path then
+      target.bytes = work:await(function(read_done)
+        read.read(target.path, open.MAX_BYTES, read_done)
+      end)
+    end
     done.is_mixed = buffer_change.is_overtaken(done)
     err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
     buffer_change.finish(done)
@@ -338,6 +362,8 @@ function M.apply_all(items, opts, cb)
     err = change_all(work, targets, opts)
     if err then
       return
+    elseif opts.on_commit then
+      opts.on_commit()
     end
     for i, target in ipairs(targets) do
       if known[i] and target.version and not (files.edited or target.gone) then

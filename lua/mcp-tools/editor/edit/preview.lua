@@ -23,20 +23,16 @@ M.READING = 'Reading the file; the diff appears here.'
 --- Lines of context around each change. With more, fewer changes fit on the first screen.
 M.CONTEXT = 1
 local CONTEXT = M.CONTEXT
+--- Maximum number of lines of an edited text, and of bytes of a new one: a diff is computed in one go.
+local MAX_LINES, MAX_NEW = 20000, 200000
 
---- Converts a read error. Only ENOENT fails; other errors may be gone when the call runs.
----@param path string
+--- Returns why a file cannot be read. Only ENOENT fails; other errors may be gone when the call runs.
+---@param name string
 ---@param fault string?
 ---@param code string?
----@return string? text
----@return mcp-tools.Error? err
-local function unreadable(path, fault, code)
-  if code == read.READING then
-    return M.READING
-  elseif code == 'ENOENT' then
-    return nil, errors.new('not_found', ('there is no file %s'):format(path))
-  end
-  return ('The diff cannot be shown: %s'):format(fault)
+---@return string? text nil: there is no such file
+local function unreadable(name, fault, code)
+  return code ~= 'ENOENT' and ('The diff of %s cannot be shown: %s\n'):format(name, fault) or nil
 end
 
 --- Returns a diff, or an error if it is empty.
@@ -50,47 +46,78 @@ function M.shown(text)
   return text
 end
 
+---@class mcp-tools.PreviewOpts
+---@field again fun()? called when the file has been read
+---@field changedtick integer?
+---@field ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds line endings to set; a CR is then part of the text
+---@field is_written boolean? the file is written, with unsaved changes of the user
+
+--- Returns the text of a target that would be edited, and that of its file if it is another. An unmodified buffer is
+--- read again before the edit if its file has changed.
+---@param found { bufnr: integer?, path: string? }
+---@param opts mcp-tools.PreviewOpts
+---@return string[]? lines
+---@return string? note nil: there is no such file
+---@return mcp-tools.TextEnds? ends
+---@return string[]? on_disk lines of the file
+local function texts_of(found, opts)
+  local bufnr = found.bufnr
+  local path = bufnr and access.buffer_path(bufnr) or found.path
+  local is_modified = bufnr ~= nil and vim.bo[bufnr].modified
+  local on_disk, fault, code, ends
+  if path and (not is_modified or opts.is_written) then
+    on_disk, fault, code, ends = contents.lines_on_disk(path, bufnr, opts.again)
+  end
+  if code == read.READING then
+    return nil, M.READING
+  elseif not bufnr then
+    return on_disk, on_disk == nil and unreadable(access.shown(path or '', project.root()), fault, code) or nil, ends
+  end
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  if on_disk and not is_modified and not text_diff.are_equal(on_disk, lines) then
+    lines = on_disk
+  end
+  return lines, nil, file_text.kept_ends_of(bufnr), is_modified and on_disk or nil
+end
+
 --- Returns the diff that edits would make.
----@param args { path: string?, bufnr: integer?, changedtick: integer? }
+---@param args { path: string?, bufnr: integer? }
 ---@param edits_of fun(lines: string[]): mcp-tools.Edit[]?, mcp-tools.Error?, string? why the diff cannot be shown
----@param again? fun() called when the file has been read
----@param ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds line endings to set; a CR is then part of the text
+---@param opts? mcp-tools.PreviewOpts
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.of(args, edits_of, again, ends_of)
+function M.of(args, edits_of, opts)
+  opts = opts or {}
   local found, err = buffers.find(args)
-  if not found then
+  err = err or found.bufnr and edit.refusal(found.bufnr, opts.changedtick) or nil
+  if not found or err then
     return nil, err
   end
   local root = project.root()
-  local lines, fault, code, ends
-  if found.bufnr then
-    err = edit.refusal(found.bufnr, args.changedtick)
-    if err then
-      return nil, err
-    end
-    lines, ends = api.nvim_buf_get_lines(found.bufnr, 0, -1, false), file_text.kept_ends_of(found.bufnr)
-  else
-    lines, fault, code, ends = contents.lines_on_disk(found.path or '', nil, again)
-    if not lines then
-      return unreadable(access.shown(found.path or '', root), fault, code)
-    end
+  local name = found.bufnr and buffers.shown(found.bufnr, root) or access.shown(found.path, root)
+  local lines, note, ends, on_disk = texts_of(found, opts)
+  if not lines then
+    return note, not note and errors.new('not_found', ('there is no file %s'):format(name)) or nil
+  elseif #lines > MAX_LINES then
+    return ('The diff of %s cannot be shown: it has %d lines.\n'):format(name, #lines)
   end
   local edits, why
   edits, err, why = edits_of(lines)
   if why then
-    return ('The diff cannot be shown: %s'):format(why)
-  end
-  if not edits then
+    return ('The diff cannot be shown: %s.\n'):format(why)
+  elseif not edits then
     return nil, err
   end
-  local name = found.bufnr and buffers.shown(found.bufnr, root) or access.shown(found.path, root)
   local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
-  local text, invalid = text_edits.unified(lines, edits, names, ends_of ~= nil)
-  if not text then
-    return nil, invalid
+  local list
+  list, err = text_edits.ordered(edits, #lines, function(row)
+    return lines[row + 1]
+  end, opts.ends_of ~= nil)
+  if not list then
+    return nil, err
   end
-  local change = ends_of and ends and file_text.ends_change(ends, ends_of(ends))
+  local text = text_diff.unified(opts.is_written and on_disk or lines, text_edits.applied(lines, list), names)
+  local change = opts.ends_of and ends and file_text.ends_change(ends, opts.ends_of(ends))
   return M.shown(change and ('%s%s.\n'):format(text, change:gsub('^%l', string.upper)) or text)
 end
 
@@ -107,7 +134,7 @@ function M.of_all(list, preview_of)
     if not text then
       return nil, err
     end
-    parts[i], is_reading = text, is_reading or text == M.READING
+    parts[i], is_reading = text:gsub('([^\n])$', '%1\n'), is_reading or text == M.READING
   end
   return is_reading and M.READING or table.concat(parts)
 end
@@ -118,8 +145,11 @@ end
 ---@return string
 function M.of_new(path, text)
   local found = buffers.find({ path = path })
-  local lines = text == '' and {} or file_text.lines_of((file_text.with_lf(text)))
   local name = access.shown(found and found.path or path, project.root())
+  if #text > MAX_NEW then
+    return ('%s would be created with %d bytes, too many to show.\n'):format(name, #text)
+  end
+  local lines = text == '' and {} or file_text.lines_of((file_text.with_lf(text)))
   local diff = text_diff.unified({}, lines, { old = '/dev/null', new = 'b/' .. name })
   return diff ~= '' and diff or 'An empty file would be created.\n'
 end

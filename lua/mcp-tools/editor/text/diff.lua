@@ -179,8 +179,8 @@ local function format(old, new, spans, opts, max)
       row, size = row + 1, size + #lines[row] + 2
     end
   end
-  add('--- ', { opts.old or 'a' }, 1, 1)
-  add('+++ ', { opts.new or 'b' }, 1, 1)
+  add('--- ', { ((opts.old or 'a'):gsub('%c', '?')) }, 1, 1) -- a line break would look like another row
+  add('+++ ', { ((opts.new or 'b'):gsub('%c', '?')) }, 1, 1)
   local i = 1
   while spans[i] and size <= max do
     local last = i

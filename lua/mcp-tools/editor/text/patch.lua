@@ -47,7 +47,7 @@ end
 local function header_path(text)
   local path = strings.trim_end(text:match('^[^\t]*'))
   path = path:match('^"(.*)"$') or path
-  return path ~= '/dev/null' and (path:match('^[ab]/(.+)$') or path) or nil
+  return path ~= '/dev/null' and path or nil
 end
 
 local DELETES = 'files are not deleted by patches; delete the file with a command'
@@ -86,7 +86,12 @@ local function parse_unified(lines)
       local new = header_path(row:sub(5))
       if not new then
         return nil, fault(number, DELETES)
-      elseif old ~= '' and old ~= new then
+      end
+      local old_name, new_name = old:match('^a/(.+)$'), new:match('^b/(.+)$')
+      if new_name and (old_name or old == '') then -- the prefixes of git
+        old, new = old_name or old, new_name
+      end
+      if old ~= '' and old ~= new then
         return nil, fault(number, RENAMES)
       end
       table.insert(files, { path = new, new = old == '', hunks = {} })

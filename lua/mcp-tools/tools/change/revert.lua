@@ -204,7 +204,7 @@ return {
       return preview.of(place_of(change), function(lines)
         local hunks, fault = edit.reverse(change, lines)
         return hunks and hunk_list.edits(hunks), fault
-      end, again)
+      end, { again = again })
     end)
   end,
   run = function(ctx, args)

@@ -18,7 +18,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 --- Maximum length of a text in which similar places are searched synchronously, in lines.
 local MAX_LINES = 1000
 --- Number of attempts while others change the text.
-local TRIES = 5
+local TRIES = 100
 --- Maximum number of files.
 local MAX_FILES = 100
 
@@ -200,11 +200,12 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param groups mcp-tools.EditGroup[]
 ---@param save boolean?
+---@param on_commit fun() called when all edits were made
 ---@return mcp-tools.FilesEdited?
 ---@return mcp-tools.Error? err
 ---@return table<integer, table> more fields of the files
 ---@return boolean? overtaken a text has changed in the meantime, and the edits can be made again without a review
-local function attempt(ctx, groups, save)
+local function attempt(ctx, groups, save, on_commit)
   local items, more, is_free = {}, {}, not edit_review.is_needed(ctx)
   for i, group in ipairs(groups) do
     local item, err, found = item_of(ctx, group)
@@ -216,10 +217,11 @@ local function attempt(ctx, groups, save)
     is_free = is_free and not has_line_numbers(group)
   end
   if #items == 0 then
+    on_commit()
     return {}, nil, more
   end
   local files, err = ctx:await(function(done)
-    edit.apply_all(items, { ctx = ctx }, done)
+    edit.apply_all(items, { ctx = ctx, on_commit = on_commit }, done)
   end)
   local function has_changed(item)
     return edit.refusal(item.bufnr, item.changedtick) ~= nil
@@ -271,7 +273,7 @@ local function preview_all(args, again, call)
         return nil, nil, 'the text is too large'
       end
       return edits_of(lines, group, { brief = #lines > MAX_LINES })
-    end, again)
+    end, { again = again, is_written = args.save and group.is_open })
   end)
 end
 
@@ -342,16 +344,18 @@ return {
       end
     end
     local files, more
-    local made = {}
+    local made, is_committed = {}, false
     ctx:on_cancel(function()
-      if not files then
+      if not is_committed then
         create.remove(made, function() end)
       end
     end)
     err = create_all(ctx, new, made)
     for _ = 1, err and 0 or TRIES do
       local overtaken
-      files, err, more, overtaken = attempt(ctx, existing, args.save)
+      files, err, more, overtaken = attempt(ctx, existing, args.save, function()
+        is_committed = true
+      end)
       if not overtaken then
         break
       end

@@ -65,21 +65,17 @@ local function notify_renamed(bufnr)
   end
 end
 
---- Renames a loaded buffer and writes it, or a later `:write` would ask whether to overwrite the file. No autocommands
---- (formatters) run and no final line break is added, so that the bytes stay the same.
+--- Renames a loaded buffer. Its file keeps its bytes.
 ---@param bufnr integer
 ---@param new string
 local function rename_buffer(bufnr, new)
-  local fixeol = vim.bo[bufnr].fixendofline
-  vim.bo[bufnr].fixendofline = false
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd(('silent keepalt keepjumps file %s'):format(vim.fn.fnameescape(new)))
-    vim.cmd('silent noautocmd lockmarks keepalt keepjumps write!')
   end)
-  vim.bo[bufnr].fixendofline = fixeol
   if not ok then
     error(thrown, 0)
   end
+  save.acknowledge(bufnr) -- or a later `:write` would ask whether to overwrite the file
   notify_renamed(bufnr)
 end
 
@@ -420,6 +416,15 @@ local function render(answer)
   return table.concat(vim.list_extend(rows, answer.problems), '\n')
 end
 
+---@param given string
+---@return boolean
+local function is_link(given)
+  local name = given:gsub('/+$', '')
+  local parent = paths.resolve(vim.fs.dirname(name))
+  local stat = parent and uv.fs_lstat(vim.fs.joinpath(parent, vim.fs.basename(name)))
+  return stat ~= nil and stat.type == 'link'
+end
+
 --- Resolves the arguments.
 ---@param root string
 ---@param args { path: string, new_path: string }
@@ -430,7 +435,9 @@ local function resolved(root, args)
   local found = {}
   for _, name in ipairs({ 'path', 'new_path' }) do
     local path, err = buffers.resolve(args[name], name)
-    if path and path == paths.real_root(root) then
+    if path and is_link(args[name]) then
+      err = errors.new('validation_error', ('%s: %s is a link to %s; use mv'):format(name, args[name], shown(path)))
+    elseif path and path == paths.real_root(root) then
       err = errors.new('validation_error', ('%s: is the project root'):format(name))
     end
     if err then

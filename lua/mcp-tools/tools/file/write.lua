@@ -129,16 +129,15 @@ return {
     if err then
       return nil, err
     end
-    return edit_preview.of(
-      { path = args.path },
-      function(now)
-        return whole(#now, args.text)
-      end,
-      again,
-      function(now)
+    return edit_preview.of({ path = args.path }, function(now)
+      return whole(#now, args.text)
+    end, {
+      again = again,
+      is_written = true,
+      ends_of = function(now)
         return (ends_for(args.text, now))
-      end
-    )
+      end,
+    })
   end,
   run = function(ctx, args)
     local found, err = target.await(ctx, { path = args.path }, {})

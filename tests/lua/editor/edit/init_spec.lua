@@ -189,6 +189,7 @@ describe('edits', function()
           bufnr = bufnr,
           change = require('mcp-tools.editor.edit.history').list()[1].id,
           tool = 'some_tool',
+          host = 'mcp',
           client = { name = 'claude' },
           hunks = { { line = 2, removed = 0, added = 1 } },
         },

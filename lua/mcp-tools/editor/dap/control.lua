@@ -3,7 +3,6 @@
 
 local await_until = require('mcp-tools.util.await_until')
 local errors = require('mcp-tools.errors')
-local evaluate = require('mcp-tools.editor.dap.evaluate')
 local log = require('mcp-tools.log')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local request = require('mcp-tools.editor.dap.request')
@@ -66,7 +65,7 @@ function M.wait(ctx, entry, args)
   local answer = stop.describe(ctx, entry, not reached and args.timeout_ms or nil)
   if args.expressions and answer.status == 'stopped' then
     local _, which = sessions.state(entry)
-    answer.values = evaluate(ctx, which, args.expressions)
+    answer.values = stop.evaluate(ctx, which, args.expressions)
   end
   return answer
 end

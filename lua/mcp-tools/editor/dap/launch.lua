@@ -25,9 +25,9 @@ M.LAUNCH_JSON = '.vscode/launch.json'
 ---@field config table
 ---@field source string a filetype of `dap.configurations`, a provider, or launch.json
 
---- Reads launch.json with nvim-dap's parser.
+--- Returns the configurations of launch.json, by nvim-dap's parser.
 ---@param root string
----@return mcp-tools.dap.FoundConfig[]
+---@return table[]
 ---@return string? withheld why the file is not used
 local function of_launch_json(root)
   local path = vim.fs.joinpath(root, M.LAUNCH_JSON)
@@ -38,46 +38,29 @@ local function of_launch_json(root)
   if not text then
     return {}, why
   end
-  local list, configs, fault = {}, nvim_dap.launch_json(path)
+  local configs, fault = nvim_dap.launch_json(path)
   if not configs then
     return {}, 'invalid list of configurations: ' .. fault
   elseif trusted.read(path) ~= text then
     return {}, 'it has changed during the check'
   end
-  for _, config in ipairs(configs) do
-    if type(config) == 'table' then
-      -- A copy without the metatable with which nvim-dap would ask the user for inputs.
-      table.insert(list, { config = vim.tbl_extend('force', {}, config), source = M.LAUNCH_JSON })
-    end
-  end
-  return list
+  -- Copies without the metatable with which nvim-dap would ask the user for inputs.
+  return vim.tbl_map(function(config)
+    return type(config) == 'table' and vim.tbl_extend('force', {}, config)
+  end, configs)
 end
 
 --- Providers of nvim-dap itself, for `dap.configurations` and launch.json, which are read here.
 local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
 
---- Returns configurations that plugins provide for the current file (nvim-dap 0.8 and later). A provider runs in its
---- own coroutine; one that waits, such as for the user, is left out.
----@param dap table
----@return mcp-tools.dap.FoundConfig[]
-local function provided(dap)
-  local list = {}
-  local bufnr = buffers.current() or vim.api.nvim_get_current_buf()
-  for name, provider in vim.spairs(type(dap.providers) == 'table' and dap.providers.configs or {}) do
-    local thread = not BUILT_IN[name] and coroutine.create(provider)
-    local ok, configs
-    if thread then
-      ok, configs = coroutine.resume(thread, bufnr)
-    end
-    if ok and coroutine.status(thread) == 'dead' and type(configs) == 'table' then
-      for _, config in ipairs(configs) do
-        if type(config) == 'table' then
-          table.insert(list, { config = config, source = name })
-        end
-      end
-    end
-  end
-  return list
+--- Returns configurations that a plugin provides for the current file (nvim-dap 0.8 and later). A provider runs in its
+--- own coroutine; the result of one that waits, such as for the user, is left out.
+---@param provider fun(bufnr: integer): table[]
+---@return any configs
+local function provided_by(provider)
+  local thread = coroutine.create(provider)
+  local ok, configs = coroutine.resume(thread, buffers.current() or vim.api.nvim_get_current_buf())
+  return ok and coroutine.status(thread) == 'dead' and configs
 end
 
 --- Returns all configurations.
@@ -85,23 +68,31 @@ end
 ---@return mcp-tools.dap.FoundConfig[]
 ---@return string? withheld why those of launch.json are missing
 function M.all(root)
-  local list, dap = {}, nvim_dap.get()
-  for filetype, configs in vim.spairs(dap and dap.configurations or {}) do
+  local list, dap = {}, nvim_dap.get() or {}
+  local function add(configs, source)
     for _, config in ipairs(type(configs) == 'table' and configs or {}) do
       if type(config) == 'table' then
-        table.insert(list, { config = config, source = filetype })
+        table.insert(list, { config = config, source = source })
       end
     end
   end
-  vim.list_extend(list, dap and provided(dap) or {})
+  for filetype, configs in vim.spairs(dap.configurations or {}) do
+    add(configs, filetype)
+  end
+  for name, provider in vim.spairs((dap.providers or {}).configs or {}) do
+    if not BUILT_IN[name] then
+      add(provided_by(provider), name)
+    end
+  end
   local found, withheld = of_launch_json(root)
-  return vim.list_extend(list, found), withheld
+  add(found, M.LAUNCH_JSON)
+  return list, withheld
 end
 
 --- Returns the names of fields for which nvim-dap would ask the user.
 ---@param config table
 ---@return string[]
-function M.interactive_fields(config)
+local function interactive_fields(config)
   local names = {}
   --- Functions here find something out, such as an interpreter, and do not ask.
   local quiet = { pythonPath = true, python = true, cwd = true, env = true }
@@ -218,7 +209,7 @@ local function for_program(program)
   for _, config in ipairs(dap.configurations[filetype] or {}) do
     local asks = vim.tbl_filter(function(field)
       return field ~= 'program' and field ~= 'args'
-    end, M.interactive_fields(config))
+    end, interactive_fields(config))
     if config.request == 'launch' and not config.module and #asks == 0 and dap.adapters[config.type] then
       return vim.tbl_extend('force', vim.deepcopy(config), { args = {} })
     end
@@ -270,7 +261,7 @@ function M.configuration(args, root)
   if config.request ~= 'launch' and config.request ~= 'attach' then
     return nil, errors.new('validation_error', "options.request: must be 'launch' or 'attach'")
   end
-  local asks = M.interactive_fields(config)
+  local asks = interactive_fields(config)
   if #asks > 0 then
     local text = 'options: the configuration would ask the user for %s; set it here'
     return nil, errors.new('validation_error', text:format(table.concat(asks, ', ')))

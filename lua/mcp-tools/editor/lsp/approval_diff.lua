@@ -18,12 +18,11 @@ local api = vim.api
 
 local M = {}
 
---- Returns why the servers of a file cannot change it.
----@param args { path: string?, bufnr: integer? }
+--- Returns why the servers of a file cannot change it, or cannot at a position.
+---@param args { path: string?, bufnr: integer?, line: integer?, column: integer?, symbol: string? }
 ---@param method string
 ---@return mcp-tools.Error? err
----@return integer? bufnr where it is open
-local function file_refusal(args, method)
+function M.refusal(args, method)
   local found, err = buffers.find(args, { current = true })
   if not found then
     return err
@@ -32,28 +31,13 @@ local function file_refusal(args, method)
     local text = 'there is no file %s'
     return missing and errors.new('not_found', text:format(access.shown(found.path, project.root()))) or nil
   end
-  for _, client in ipairs(clients.starting(found.bufnr)) do
-    if not client.initialized and not clients.is_stopped(client) then
-      return edit.refusal(found.bufnr), found.bufnr -- it may support the method
-    end
-  end
-  if #clients.of(found.bufnr, method) == 0 then
+  local is_starting = vim.iter(clients.starting(found.bufnr)):any(function(client)
+    return not client.initialized and not clients.is_stopped(client) -- it may support the method
+  end)
+  if not is_starting and #clients.of(found.bufnr, method) == 0 then
     return clients.missing(found.bufnr, method)
   end
-  return edit.refusal(found.bufnr), found.bufnr
-end
-
---- Returns why the servers of a file cannot change it, or cannot at a position.
----@param args { path: string?, bufnr: integer?, line: integer?, column: integer?, symbol: string? }
----@param method string
----@param at_place? boolean also check the position
----@return mcp-tools.Error? err
-function M.refusal(args, method, at_place)
-  local err, bufnr = file_refusal(args, method)
-  if at_place and not err and bufnr then
-    return select(2, args_of.where(bufnr, args))
-  end
-  return err
+  return edit.refusal(found.bufnr) or select(2, args_of.where(found.bufnr, args))
 end
 
 --- Diffs of previews: { diff, ticks }.

@@ -122,11 +122,9 @@ end
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string?
 function M.doing(readiness)
-  local parts = {}
-  for _, each in ipairs({ 'title', 'message' }) do
-    table.insert(parts, server_text.text_or_nil(readiness[each]))
-  end
-  return #parts > 0 and table.concat(parts, ': ') or nil
+  local title, message = server_text.text(readiness.title), server_text.text(readiness.message)
+  local doing = title .. (title ~= '' and message ~= '' and ': ' or '') .. message
+  return doing ~= '' and doing or nil
 end
 
 --- Returns the readiness as text: `basedpyright is still indexing, 40 % (12/30 files)`.

@@ -438,7 +438,7 @@ end
 ---@return mcp-tools.Error? err
 function M.preview(args, run, again)
   local is_search = args.symbol and not args.line and not args.path and not args.bufnr
-  local err = not is_search and approval_diff.refusal(args, METHOD, true) or nil
+  local err = not is_search and approval_diff.refusal(args, METHOD) or nil
   if err then
     return nil, err
   end

@@ -16,14 +16,6 @@ function M.text(text)
   return type(text) == 'string' and (utf8.repair(redact.quoted(text))) or ''
 end
 
---- Like `text`, but nil if it is empty.
----@param text any
----@return string?
-function M.text_or_nil(text)
-  local shown = M.text(text)
-  return shown ~= '' and shown or nil
-end
-
 --- Reads the lines of sensitive buffers again.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 function M.refresh(ctx)

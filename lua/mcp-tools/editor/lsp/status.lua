@@ -34,14 +34,11 @@ local function clients_for(ctx, args)
   return list, err
 end
 
+--- Returns the loaded buffers of a server.
 ---@param client vim.lsp.Client
----@return integer?
-local function any_buffer(client)
-  for bufnr in vim.spairs(client.attached_buffers) do
-    if vim.api.nvim_buf_is_loaded(bufnr) then
-      return bufnr
-    end
-  end
+---@return integer[] buffers
+local function files_of(client)
+  return vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.tbl_keys(client.attached_buffers))
 end
 
 --- Returns the state of language servers; with `timeout_ms`, waits until they are ready.
@@ -57,7 +54,7 @@ function M.of(ctx, args)
   local over = vim.uv.hrtime() + args.timeout_ms * 1e6
   local servers, all = {}, true
   for _, client in ipairs(list) do
-    local bufnr = any_buffer(client)
+    local bufnr = files_of(client)[1]
     if bufnr and args.timeout_ms > 0 then
       lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
     end
@@ -81,13 +78,6 @@ function M.of(ctx, args)
     ready = all and #servers > 0,
     note = #servers == 0 and 'no language server runs; give path, a file of the project, to start its server' or nil,
   }
-end
-
---- Returns the buffers to attach again after a restart.
----@param client vim.lsp.Client
----@return integer[] buffers
-local function files_of(client)
-  return vim.tbl_filter(vim.api.nvim_buf_is_loaded, vim.tbl_keys(client.attached_buffers))
 end
 
 --- Restarts a server. A restart that has begun is finished even if the call ends.

@@ -12,28 +12,11 @@ local M = {}
 
 local WIDE = 'a syntax error makes its tree too wide to search'
 
-local WORDS = {
-  'function',
-  'method',
-  'constructor',
-  'class',
-  'struct',
-  'union',
-  'enum',
-  'interface',
-  'trait',
-  'impl',
-  'module',
-  'mod',
-  'namespace',
-  'type',
-  'type_alias',
-  'protocol',
-  'object',
-  'macro',
-  'record',
-  'singleton_method',
-}
+local WORDS = vim.split(
+  'function method constructor class struct union enum interface trait impl module mod namespace type type_alias'
+    .. ' protocol object macro record singleton_method',
+  ' '
+)
 local ENDS = { 'declaration', 'definition', 'item', 'specifier', 'def', 'spec' }
 
 --- Words with another name in answers.

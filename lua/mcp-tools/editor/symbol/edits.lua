@@ -31,14 +31,12 @@ local WRAPPERS = {
   ambient_declaration = false,
 }
 --- Nodes that are part of a definition if they contain only one.
-local STATEMENTS = {
-  lexical_declaration = true,
-  variable_declaration = true,
-  type_declaration = true,
-  const_declaration = true,
-  var_declaration = true,
-  expression_statement = true,
-}
+local STATEMENTS = {}
+for kind in ('lexical variable type const var'):gmatch('%l+') do
+  STATEMENTS[kind .. '_declaration'] = true
+end
+STATEMENTS.expression_statement = true
+
 --- Siblings directly above a definition that belong to it.
 local ATTACHED = { 'comment', 'decorator', 'annotation', '^attribute' }
 --- Beginning of a line comment, by filetype.

@@ -19,20 +19,11 @@ local M = {}
 --- Kinds that are listed with their source line instead of their kind.
 local CALLED = { ['function'] = true, method = true, constructor = true }
 --- Kinds without contents; several in a row share a line.
-local SMALL = {
-  variable = true,
-  constant = true,
-  field = true,
-  property = true,
-  enum_member = true,
-  string = true,
-  number = true,
-  boolean = true,
-  array = true,
-  object = true,
-  event = true,
-  key = true,
-}
+local SMALL = {}
+for kind in ('variable constant field property enum_member string number boolean array object event key'):gmatch('%S+') do
+  SMALL[kind] = true
+end
+
 --- Maximum number of lines, and bytes, of the source of one definition.
 local MAX_LINES, MAX_SOURCE = 10, 160
 --- Maximum length of a row, and of a name, in bytes.

@@ -144,7 +144,7 @@ return {
     elseif code_actions.is_listed(args.apply) or not (args.path or args.bufnr) then
       return code_actions.preview(args.apply)
     end
-    local err = approval_diff.refusal(args, METHOD, args.line ~= nil)
+    local err = approval_diff.refusal(args, METHOD)
     if err then
       return nil, err
     end

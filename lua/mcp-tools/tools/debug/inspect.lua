@@ -1,6 +1,5 @@
 --- Shows the program under the debugger, and evaluates expressions in it.
 
-local evaluate = require('mcp-tools.editor.dap.evaluate')
 local errors = require('mcp-tools.errors')
 local launch = require('mcp-tools.editor.dap.launch')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
@@ -85,7 +84,7 @@ local function add_stop(ctx, entry, args, answer)
   end
   answer.at = stop.named(frame, ctx.root)
   if args.expressions then
-    answer.values = evaluate(ctx, entry, args.expressions, frame.id)
+    answer.values = stop.evaluate(ctx, entry, args.expressions, frame.id)
     return
   end
   answer.code, answer.code_withheld = stop.code(ctx, frame, AROUND)

@@ -184,6 +184,25 @@ function M.read(path, limit, cb, judge)
   end)
 end
 
+--- Judges that any file may be read, sensitive ones as well: for texts that clients do not see.
+---@return boolean
+function M.any()
+  return true
+end
+
+--- Like `read`, for coroutines.
+---@param ctx mcp-tools.Ctx|mcp-tools.Task
+---@param path string
+---@param limit integer
+---@param judge? mcp-tools.Judge
+---@return string? bytes
+---@return mcp-tools.Error? err
+function M.await(ctx, path, limit, judge)
+  return ctx:await(function(done)
+    M.read(path, limit, done, judge)
+  end)
+end
+
 ---@class mcp-tools.LineRange
 ---@field first integer 1-based
 ---@field last integer

@@ -60,6 +60,8 @@ function Task:uv(fn, ...)
   return value == nil and true or value
 end
 
+M.uv = Task.uv
+
 --- Runs `fn` in a new coroutine. Its error is passed to `cb`.
 ---@param fields table fields of the ctx for `fn`
 ---@param fn fun(task: mcp-tools.Task): any

@@ -78,9 +78,7 @@ end
 ---@return string[]? lines
 ---@return mcp-tools.Error? err
 function M.on_disk(ctx, path, bufnr)
-  local bytes, err = ctx:await(function(done)
-    read.read(path, open.MAX_BYTES, done)
-  end)
+  local bytes, err = read.await(ctx, path, open.MAX_BYTES)
   if not bytes then
     return nil, err
   end
@@ -105,7 +103,7 @@ function M.lines_on_disk(path, bufnr, again)
 end
 
 --- Maximum size of a searched file, in bytes. Larger text files are usually generated.
-M.MAX_FILE = 4 * 1024 * 1024
+local MAX_FILE = 4 * 1024 * 1024
 --- Number of files read at a time.
 M.AT_ONCE = 16
 
@@ -123,9 +121,7 @@ local function refreshed(ctx, bufnr, pause)
   if target.refusal(ctx, bufnr) then
     return nil
   end
-  ctx:await(function(done)
-    disk.refresh(bufnr, done)
-  end)
+  disk.await(ctx, bufnr)
   local text = M.of_buffer(bufnr, pause)
   return text
     and {
@@ -160,7 +156,7 @@ function M.of(ctx, list, of_path)
   local read_bytes = {}
   ctx:await(function(done)
     for _, path in ipairs(on_disk) do
-      read.read(path, M.MAX_FILE, function(bytes, err)
+      read.read(path, MAX_FILE, function(bytes, err)
         if bytes and not file_text.is_binary(bytes) then
           read_bytes[path] = bytes
         elseif err and err.code == 'too_large' then
@@ -181,7 +177,7 @@ function M.of(ctx, list, of_path)
 end
 
 --- Maximum size of a file whose checksum is computed, in bytes; larger files take seconds.
-M.MAX_SUMMED = 64 * 1024 * 1024
+local MAX_SUMMED = 64 * 1024 * 1024
 --- Number of bytes hashed between two pauses.
 local CHUNK = 16 * 1024
 
@@ -191,9 +187,7 @@ local CHUNK = 16 * 1024
 ---@return string? sum
 ---@return mcp-tools.Error|integer size or error
 function M.checksum(ctx, path)
-  local bytes, err = ctx:await(function(done)
-    read.read(path, M.MAX_SUMMED, done)
-  end)
+  local bytes, err = read.await(ctx, path, MAX_SUMMED)
   if not bytes then
     return nil, err
   end

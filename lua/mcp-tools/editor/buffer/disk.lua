@@ -225,4 +225,14 @@ function M.refresh(bufnr, cb)
   end)
 end
 
+--- Like `refresh`, for coroutines.
+---@param ctx mcp-tools.Ctx
+---@param bufnr integer
+---@return mcp-tools.DiskState
+function M.await(ctx, bufnr)
+  return ctx:await(function(done)
+    M.refresh(bufnr, done)
+  end)
+end
+
 return M

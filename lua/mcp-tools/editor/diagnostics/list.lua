@@ -158,9 +158,7 @@ local function freshen_all(ctx, ms)
       local served = clients.of(bufnr)
       local outcome = 'no' ---@type mcp-tools.diagnostics.Checked
       if #served > 0 then
-        ctx:await(function(done)
-          disk.refresh(bufnr, done)
-        end)
+        disk.await(ctx, bufnr)
         waited = waited + 1
         if waited <= MAX_WAITED and vim.api.nvim_buf_is_loaded(bufnr) then
           outcome = fresh.wait(ctx, bufnr, served, math.max((over - vim.uv.hrtime()) / 1e6, 1))

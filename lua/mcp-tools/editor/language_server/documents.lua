@@ -50,9 +50,7 @@ end
 ---@param bufnr integer? its buffer
 ---@return string[]? lines nil: it cannot be read
 local function lines_on_disk(ctx, path, bufnr)
-  local bytes = ctx:await(function(done)
-    read.read(path, MAX_BYTES, done)
-  end)
+  local bytes = read.await(ctx, path, MAX_BYTES)
   return bytes and file_text.lines_of((file_text.as_buffer(bytes, bufnr))) or nil
 end
 

@@ -13,6 +13,7 @@ local server_state = require('mcp-tools.editor.lsp.server_state')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
+local task = require('mcp-tools.util.task')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
@@ -95,11 +96,7 @@ function M.outdated(ctx, name, uris, begun, asked)
       return change.path, change.over
     elseif change.kind ~= DELETED and not uris[uri] and left > 0 and is_served(change.path) then
       left = left - 1
-      local bytes = ctx:await(function(done)
-        read.read(change.path, MAX_FILE, done, function()
-          return true -- sensitive files, too: the text is not returned
-        end)
-      end)
+      local bytes = read.await(ctx, change.path, MAX_FILE, read.any)
       if bytes and bytes:find(word) then
         return change.path, change.over
       end
@@ -253,14 +250,7 @@ local function roots_of(ctx)
   for _, client in ipairs(clients.of(nil)) do
     for _, root in ipairs(clients.roots(client)) do
       if roots[root] == nil and paths.is_project(root) then
-        local stat = ctx:await(function(done)
-          uv.fs_stat(
-            root,
-            vim.schedule_wrap(function(_, stat)
-              done(stat)
-            end)
-          )
-        end)
+        local stat = task.uv(ctx, uv.fs_stat, root)
         roots[root] = stat and identity_of(stat) or nil
       end
     end
@@ -328,9 +318,7 @@ function M.notify_servers(ctx, again)
       for path in pairs(catch_up(ctx, root, watch)) do
         local bufnr = buffers.of_path(path)
         if bufnr then
-          ctx:await(function(done)
-            disk.refresh(bufnr, done)
-          end)
+          disk.await(ctx, bufnr)
         end
       end
     end

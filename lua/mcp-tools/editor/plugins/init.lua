@@ -243,9 +243,7 @@ end
 ---@return string? text with "\n" between lines
 ---@return mcp-tools.Error? err
 function M.text(ctx, path)
-  local text, err = ctx:await(function(done)
-    read.read(path, MAX_BYTES, done, judge(path, ctx.root))
-  end)
+  local text, err = read.await(ctx, path, MAX_BYTES, judge(path, ctx.root))
   return text and (text:gsub('\r\n', '\n')), err
 end
 

@@ -3,6 +3,7 @@
 local read = require('mcp-tools.privacy.read')
 local redact = require('mcp-tools.privacy.redact')
 local sensitive = require('mcp-tools.privacy.sensitive')
+local task = require('mcp-tools.util.task')
 local terminal_text = require('mcp-tools.util.terminal_text')
 local time_slice = require('mcp-tools.util.time_slice')
 local trim = require('mcp-tools.util.trim')
@@ -111,14 +112,7 @@ local learned = {}
 ---@param directory string
 ---@return string[]
 local function sensitive_in(ctx, directory)
-  local entries = ctx:await(function(done)
-    uv.fs_scandir(
-      directory,
-      vim.schedule_wrap(function(_, entries)
-        done(entries)
-      end)
-    )
-  end)
+  local entries = task.uv(ctx, uv.fs_scandir, directory)
   local paths, pause = {}, time_slice.of(ctx)
   for _ = 1, entries and MAX_ENTRIES or 0 do
     local name, kind = uv.fs_scandir_next(entries)
@@ -142,11 +136,7 @@ function M.learn(ctx, directory)
     local changed_at = stat and stat.type == 'file' and stat.mtime.sec * 1e9 + stat.mtime.nsec
     if changed_at and learned[path] ~= changed_at then
       learned[path] = changed_at
-      local text = ctx:await(function(done)
-        read.read(path, MAX_FILE, done, function()
-          return true
-        end)
-      end)
+      local text = read.await(ctx, path, MAX_FILE, read.any)
       redact.learn(vim.split(text or '', '\r?\n'))
     end
   end

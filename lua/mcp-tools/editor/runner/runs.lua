@@ -179,11 +179,7 @@ end
 ---@param path string
 ---@return mcp-tools.runner.Results?
 local function read_results(ctx, path)
-  local text = ctx:await(function(done)
-    read.read(path, MAX_EVENTS, done, function()
-      return true
-    end)
-  end)
+  local text = read.await(ctx, path, MAX_EVENTS, read.any)
   return text and pytest.results(text, time_slice.of(ctx)) or nil
 end
 

@@ -7,6 +7,7 @@ local git = require('mcp-tools.editor.git')
 local process = require('mcp-tools.editor.process')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local sort = require('mcp-tools.util.sort')
+local task = require('mcp-tools.util.task')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
@@ -102,14 +103,7 @@ end
 ---@param directory string
 ---@return fun(): string?, string? next name and type
 local function entries_of(ctx, directory)
-  local handle = ctx:await(function(done)
-    uv.fs_scandir(
-      directory,
-      vim.schedule_wrap(function(_, handle)
-        done(handle)
-      end)
-    )
-  end)
+  local handle = task.uv(ctx, uv.fs_scandir, directory)
   return function()
     if handle then
       return uv.fs_scandir_next(handle)

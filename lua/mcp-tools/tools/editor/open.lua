@@ -29,9 +29,7 @@ local function buffer_of(ctx, args)
       open.load(found.path, done, ctx)
     end)
   end
-  ctx:await(function(done)
-    disk.refresh(found.bufnr, done)
-  end)
+  disk.await(ctx, found.bufnr)
   return found.bufnr
 end
 

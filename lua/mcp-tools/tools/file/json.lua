@@ -20,9 +20,7 @@ local function text_of(ctx, found)
   if found.bufnr then
     return contents.of_buffer(found.bufnr, time_slice.of(ctx))
   end
-  local bytes, err = ctx:await(function(done)
-    read.read(found.path, MAX_FILE, done)
-  end)
+  local bytes, err = read.await(ctx, found.path, MAX_FILE)
   return bytes and file_text.decode(bytes), err
 end
 

@@ -106,9 +106,7 @@ end
 ---@param from string
 local function refresh(ctx, from)
   for _, each in ipairs(buffers_of(from)) do
-    ctx:await(function(done)
-      disk.refresh(each.bufnr, done)
-    end)
+    disk.await(ctx, each.bufnr)
   end
 end
 

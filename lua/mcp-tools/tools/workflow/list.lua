@@ -37,9 +37,7 @@ local function text_of(ctx, path, withheld)
     table.insert(withheld, { path = access.shown(path, ctx.root), why = why })
     return nil
   end
-  local text = ctx:await(function(done)
-    read.read(resolved, MAX_FILE, done)
-  end)
+  local text = read.await(ctx, resolved, MAX_FILE)
   return text and (redacted_text.file(ctx, text)) or nil
 end
 

@@ -59,7 +59,7 @@ end)
 --- Calls `fn` after every event of a server.
 ---@param fn fun()
 ---@return fun() stop
-function M.on_news(fn)
+local function on_news(fn)
   local key = {}
   listeners[key] = fn
   return function()
@@ -152,7 +152,7 @@ end
 ---@param state mcp-tools.lsp.ServerState
 ---@param reading? boolean without work that a changed text has caused
 ---@return mcp-tools.lsp.Progress?
-function M.active_progress(state, reading)
+local function active_progress(state, reading)
   local now, found = vim.uv.hrtime(), nil
   for token, entry in pairs(state.progress) do
     if now - entry.at > PROGRESS_NS then
@@ -169,7 +169,7 @@ end
 ---@param state mcp-tools.lsp.ServerState
 ---@return mcp-tools.lsp.Progress?
 function M.reading_project(state)
-  return M.active_progress(state, state.ready)
+  return active_progress(state, state.ready)
 end
 
 --- Whether work that the server has begun since a time is still going on: it may be about a text that was sent then.
@@ -177,7 +177,7 @@ end
 ---@param since integer ns
 ---@return boolean
 function M.has_begun_work_since(state, since)
-  if not M.active_progress(state) and not next(state.announced) then
+  if not active_progress(state) and not next(state.announced) then
     return false
   end
   local now = vim.uv.hrtime()
@@ -312,7 +312,7 @@ end
 ---@param uri string
 ---@param is_new_text boolean earlier diagnostics are of another text
 ---@param version integer? nil: it was closed
-function M.note_sent(state, uri, is_new_text, version)
+local function note_sent(state, uri, is_new_text, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
   local now, before = vim.uv.hrtime(), state.sent[uri]
   local last = before and before.version
@@ -333,13 +333,6 @@ function M.note_sent(state, uri, is_new_text, version)
   if is_new_text then
     state.published[uri] = nil
   end
-end
-
---- Returns the client of an event. Events that `:doautocmd` triggers have no data.
----@param args { data: any }
----@return integer?
-local function client_of(args)
-  return type(args.data) == 'table' and args.data.client_id or nil
 end
 
 -- Neovim requests the semantic tokens of every buffer when a server attaches to it and after each change. For a file
@@ -399,72 +392,58 @@ local function postpone_tokens_of(bufnr)
   end
 end
 
---- Listens to all servers, running and future ones.
-function M.listen()
+local listening = false
+
+--- Listens to all servers, running and future ones, if not before.
+function M.ensure_listening()
+  if listening then
+    return
+  end
+  listening = true
   for _, client in ipairs(vim.lsp.get_clients()) do
     M.of(client)
   end
   postpone_tokens()
   local group = vim.api.nvim_create_augroup('mcp-tools.lsp', { clear = true })
-  vim.api.nvim_create_autocmd('LspAttach', {
-    group = group,
-    desc = 'mcp-tools: observe language servers',
-    callback = function(args)
-      local id = client_of(args)
-      local client = id and vim.lsp.get_client_by_id(id)
-      if client then
-        M.of(client, false)
-        postpone_tokens_of(args.buf)
+  local function on(event, fn)
+    vim.api.nvim_create_autocmd(event, {
+      group = group,
+      desc = 'mcp-tools: observe language servers',
+      callback = function(args)
+        if type(args.data) == 'table' and args.data.client_id then -- not with `:doautocmd`
+          fn(args.data.client_id, args)
+        end
+      end,
+    })
+  end
+  on('LspAttach', function(id, args)
+    local client = vim.lsp.get_client_by_id(id)
+    if client then
+      M.of(client, false)
+      postpone_tokens_of(args.buf)
+    end
+    notify_listeners()
+  end)
+  on('LspNotify', function(id, args)
+    local method, document = args.data.method, (args.data.params or {}).textDocument
+    if states[id] and SENDS[method] then
+      note_sent(states[id], document.uri, method ~= 'textDocument/didChange', document.version)
+    end
+  end)
+  on('LspRequest', function(id, args)
+    local state, number = states[id], args.data.request_id
+    if state and state.asked[number] and args.data.request.type == 'cancel' then
+      state.asked[number] = 'cancelled'
+    end
+  end)
+  on('LspDetach', function(id)
+    vim.schedule(function() -- the client is still attached during the event
+      if not vim.lsp.get_client_by_id(id) then
+        states[id] = nil
       end
       notify_listeners()
-    end,
-  })
-  vim.api.nvim_create_autocmd('LspNotify', {
-    group = group,
-    desc = 'mcp-tools: observe texts sent to language servers',
-    callback = function(args)
-      local id = client_of(args)
-      local state, params = id and states[id], id and args.data.params
-      if state and params and SENDS[args.data.method] then
-        local document = params.textDocument
-        M.note_sent(state, document.uri, args.data.method ~= 'textDocument/didChange', document.version)
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd('LspRequest', {
-    group = group,
-    desc = 'mcp-tools: observe cancelled requests to language servers',
-    callback = function(args)
-      local id = client_of(args)
-      local state, number = id and states[id], id and args.data.request_id
-      if state and state.asked[number] and args.data.request.type == 'cancel' then
-        state.asked[number] = 'cancelled'
-      end
-    end,
-  })
-  vim.api.nvim_create_autocmd('LspDetach', {
-    group = group,
-    desc = 'mcp-tools: observe language servers',
-    callback = function(args)
-      local id = client_of(args)
-      vim.schedule(function() -- the client is still attached during the event
-        if id and not vim.lsp.get_client_by_id(id) then
-          states[id] = nil
-        end
-        notify_listeners()
-      end)
-    end,
-  })
-end
-
-local listening = false
-
---- Listens to all servers, if not before.
-function M.ensure_listening()
-  if not listening then
-    listening = true
-    M.listen()
-  end
+    end)
+  end)
 end
 
 --- The condition of a wait is also checked at this interval, since servers do not report everything; ms.
@@ -478,7 +457,7 @@ local TICK_MS = 20
 ---@return T? value nil: timeout
 function M.await(ctx, ms, condition)
   return await_until(ctx, ms, function(check)
-    local ticks, stop = timer.every(TICK_MS, check), M.on_news(check)
+    local ticks, stop = timer.every(TICK_MS, check), on_news(check)
     return function()
       ticks:stop()
       stop()

@@ -252,12 +252,6 @@ function M.in_directory(ctx, path, place, opts)
   end
   -- Servers match beginnings of words in different ways.
   local all = opts.substring or next(named) == nil
-  for _, file in ipairs(holding) do
-    pause()
-    if all or not filetypes[filetype_of(file)] then
-      texts[file.path] = file
-    end
-  end
   local access_filter, list = search_files.access_filter(ctx, place), {}
   for each in pairs(named) do
     pause()
@@ -266,12 +260,14 @@ function M.in_directory(ctx, path, place, opts)
     end
   end
   table.sort(list)
-  local few = vim.tbl_count(texts) <= MAX_LOADED
   for _, file in ipairs(holding) do
-    if texts[file.path] and not named[file.path] then
-      table.insert(list, file.path)
+    pause()
+    if all or not filetypes[filetype_of(file)] then
+      texts[file.path] = file
+      table.insert(list, not named[file.path] and file.path or nil)
     end
   end
+  local few = vim.tbl_count(texts) <= MAX_LOADED
   local made = {
     hits = {},
     total = 0,

@@ -1,4 +1,4 @@
---- Shows a file to the user, never in a window in which they are typing.
+--- Shows a file to the user, never in a window in which they are typing, and highlights lines of it.
 ---
 --- The user's cursor stays in its window. Terminals, floats and windows with 'winfixbuf' are not used.
 
@@ -127,6 +127,37 @@ function M.show(bufnr, place)
     return nil, errors.new('busy', ('the file cannot be shown now (%s); try again later'):format(why))
   end
   return window
+end
+
+local namespace = api.nvim_create_namespace('mcp-tools.highlight')
+local shown ---@type integer? buffer
+
+local function clear()
+  if shown and api.nvim_buf_is_valid(shown) then
+    api.nvim_buf_clear_namespace(shown, namespace, 0, -1)
+  end
+  shown = nil
+end
+
+--- Highlights lines of a buffer, instead of those before.
+---@param bufnr integer loaded
+---@param ranges { [1]: integer, [2]: integer }[] first and last lines
+function M.highlight(bufnr, ranges)
+  clear()
+  if #ranges == 0 then
+    return
+  end
+  shown = bufnr
+  for _, range in ipairs(ranges) do
+    local opts = { end_row = range[2], hl_group = 'Visual', hl_eol = true, strict = false }
+    api.nvim_buf_set_extmark(bufnr, namespace, range[1] - 1, 0, opts)
+  end
+  api.nvim_create_autocmd({ 'TextChanged', 'InsertEnter' }, {
+    group = api.nvim_create_augroup('mcp-tools.highlight', {}),
+    buffer = bufnr,
+    once = true,
+    callback = clear,
+  })
 end
 
 return M

@@ -3,11 +3,10 @@
 local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local help = require('mcp-tools.editor.lookup.help')
-local mappings = require('mcp-tools.editor.lookup.mappings')
 local messages = require('mcp-tools.editor.user.messages')
-local options = require('mcp-tools.editor.lookup.options')
 local plugins = require('mcp-tools.editor.plugins')
 local result = require('mcp-tools.editor.result')
+local settings = require('mcp-tools.editor.lookup.settings')
 local time_slice = require('mcp-tools.util.time_slice')
 
 ---@param rows string[]
@@ -22,8 +21,8 @@ end
 --- What can be looked up: functions that return rows.
 ---@type table<string, fun(query: string?, pause: fun()): string[]>
 local LOOKUPS = {
-  mappings = mappings,
-  options = options,
+  mappings = settings.mappings,
+  options = settings.options,
   messages = function(query, pause)
     local lines = vim.split(messages.text(pause), '\n', { plain = true, trimempty = true })
     return with(vim.iter(lines):rev():totable(), query)

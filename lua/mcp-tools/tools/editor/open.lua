@@ -4,7 +4,6 @@ local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
-local highlight = require('mcp-tools.editor.user.highlight')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local rate = require('mcp-tools.util.session').limit
@@ -131,7 +130,7 @@ return {
     if not window then
       return nil, why
     end
-    highlight(bufnr, ranges)
+    show.highlight(bufnr, ranges)
     local at = api.nvim_win_get_cursor(window)
     return result.utf8({
       path = access.shown(api.nvim_buf_get_name(bufnr), ctx.root),

@@ -57,24 +57,56 @@ local function wanted(each, filter)
     and (not filter.source or (each.source or ''):lower() == filter.source:lower())
 end
 
+---@class mcp-tools.DiagnosticItem
+---@field path string? relative to the root
+---@field bufnr integer
+---@field line integer
+---@field column integer
+---@field end_line integer
+---@field end_column integer
+---@field severity 'error'|'warning'|'info'|'hint'
+---@field message string
+---@field source string?
+---@field code (string|integer)?
+
+---@param diagnostic vim.Diagnostic
+---@param path string?
+---@return mcp-tools.DiagnosticItem
+local function item_of(diagnostic, path)
+  local bufnr, message = diagnostic.bufnr, diagnostic.message
+  if type(message) == 'string' then
+    message = message:sub(1, MAX_SEARCHED)
+  end
+  local end_row, end_byte = diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col
+  return {
+    path = path,
+    bufnr = bufnr,
+    line = diagnostic.lnum + 1,
+    column = position.column(bufnr, diagnostic.lnum, diagnostic.col),
+    end_line = end_row + 1,
+    end_column = position.column(bufnr, end_row, end_byte),
+    severity = SEVERITIES[diagnostic.severity or 1],
+    message = position.cut(server_text.text(message), MAX_VIEWED),
+    source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
+    code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
+  }
+end
+
 ---@param diagnostic vim.Diagnostic
 ---@return mcp-tools.diagnostics.Finding
 local function finding(diagnostic)
-  local bufnr, severity = diagnostic.bufnr, diagnostic.severity or 1
-  local message = position.cut(server_text.text(diagnostic.message), MAX_MESSAGE)
-  local column = position.column(bufnr, diagnostic.lnum, diagnostic.col)
-  local code = type(diagnostic.code) ~= 'table' and diagnostic.code and tostring(diagnostic.code) or nil
+  local bufnr, item = diagnostic.bufnr, item_of(diagnostic)
   local loaded = api.nvim_buf_is_loaded(bufnr)
   local line = loaded and api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
-  local place = ('%d:%d %s'):format(diagnostic.lnum + 1, column, SEVERITIES[severity])
-  local flat = strings.join_lines(message, ' / '):gsub('\194\160', ' ')
+  local flat = strings.join_lines(position.cut(item.message, MAX_MESSAGE), ' / '):gsub('\194\160', ' ')
+  local code = item.code and ' ' .. tostring(item.code) or ''
   return {
-    key = table.concat({ severity, diagnostic.source or '', code or '', flat, trim(line) }, '\1'),
+    key = table.concat({ item.severity, item.source or '', code, flat, trim(line) }, '\1'),
     bufnr = bufnr,
-    severity = severity --[[@as integer]],
-    row = ('%s%s: %s'):format(place, code and ' ' .. code or '', flat),
-    source = diagnostic.source,
-    line = diagnostic.lnum + 1,
+    severity = diagnostic.severity or 1 --[[@as integer]],
+    row = ('%d:%d %s%s: %s'):format(item.line, item.column, item.severity, code, flat),
+    source = item.source,
+    line = item.line,
   }
 end
 
@@ -252,41 +284,6 @@ function M.everywhere(ctx, filter, pause)
     return a.worst < b.worst or a.worst == b.worst and a.path < b.path
   end)
   return files, withheld
-end
-
----@class mcp-tools.DiagnosticItem
----@field path string? relative to the root
----@field bufnr integer
----@field line integer
----@field column integer
----@field end_line integer
----@field end_column integer
----@field severity 'error'|'warning'|'info'|'hint'
----@field message string
----@field source string?
----@field code (string|integer)?
-
----@param diagnostic vim.Diagnostic
----@param path string?
----@return mcp-tools.DiagnosticItem
-local function item_of(diagnostic, path)
-  local bufnr, message = diagnostic.bufnr, diagnostic.message
-  if type(message) == 'string' then
-    message = message:sub(1, MAX_SEARCHED)
-  end
-  local end_row, end_byte = diagnostic.end_lnum or diagnostic.lnum, diagnostic.end_col or diagnostic.col
-  return {
-    path = path,
-    bufnr = bufnr,
-    line = diagnostic.lnum + 1,
-    column = position.column(bufnr, diagnostic.lnum, diagnostic.col),
-    end_line = end_row + 1,
-    end_column = position.column(bufnr, end_row, end_byte),
-    severity = SEVERITIES[diagnostic.severity],
-    message = position.cut(server_text.text(message), MAX_VIEWED),
-    source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
-    code = type(diagnostic.code) ~= 'table' and diagnostic.code or nil,
-  }
 end
 
 ---@class mcp-tools.DiagnosticsView

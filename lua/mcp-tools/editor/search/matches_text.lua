@@ -41,13 +41,7 @@ end
 ---@param byte integer from 0
 ---@return integer byte start of the character that contains it
 local function character_start(line, byte)
-  for at = byte, math.max(0, byte - 3), -1 do
-    local b = line:byte(at + 1)
-    if not b or b < 128 or b >= 192 then
-      return at
-    end
-  end
-  return byte
+  return byte < #line and byte + vim.str_utf_start(line, byte + 1) or byte
 end
 
 --- Returns a line for display, shortened around the match.

@@ -1,6 +1,5 @@
 --- Symbols of files, from the language server or else the syntax tree; the result says which.
 ---
----   symbol.find(bufnr, 'Ledger/post_entry', function(node, err) … end)      -- node.line, node.end_line
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
 
 local buffers = require('mcp-tools.editor.buffer')
@@ -170,7 +169,6 @@ end
 ---@return fun() cancel
 function M.of_buffer(bufnr, cb, opts, try)
   opts = opts or {}
-  bufnr = bufnr == 0 and api.nvim_get_current_buf() or bufnr
   local file = cached(bufnr)
   if file then
     cb(file)
@@ -244,27 +242,6 @@ function M.of_source(ctx, source)
   return ctx:await(function(done)
     M.of_text(source.lines, source.filetype or '', done)
   end)
-end
-
---- Finds the one symbol of a buffer that a name path matches. `cb` is called on the main loop, perhaps before this
---- returns.
----@param bufnr integer loaded
----@param name string `name`, `Class/method`, `/Class`, `name[2]`
----@param cb fun(node: mcp-tools.SymbolNode?, err: mcp-tools.Error?)
----@param opts? { fresh: boolean? }
----@return fun() cancel
-function M.find(bufnr, name, cb, opts)
-  local path, bad = symbol_tree.parse(name, 'symbol')
-  if not path then
-    cb(nil, bad)
-    return function() end
-  end
-  return M.of_buffer(bufnr, function(file, err)
-    if not file then
-      return cb(nil, err)
-    end
-    cb(M.one(file, path, 'symbol', buffers.shown(bufnr)))
-  end, opts)
 end
 
 return M

@@ -93,14 +93,9 @@ end
 ---@param a mcp-tools.SymbolNode
 ---@param b mcp-tools.SymbolNode
 local function before(a, b)
-  for i = 1, 2 do
+  for i = 1, 4 do
     if a.range[i] ~= b.range[i] then
-      return a.range[i] < b.range[i]
-    end
-  end
-  for i = 3, 4 do
-    if a.range[i] ~= b.range[i] then
-      return a.range[i] > b.range[i]
+      return (a.range[i] < b.range[i]) == (i < 3)
     end
   end
   return false

@@ -141,4 +141,12 @@ function M.join_lines(text, separator)
   return table.concat(parts, separator)
 end
 
+--- Returns the pattern of a name that is a whole word.
+---@param name string
+---@return string pattern
+function M.word_pattern(name)
+  local first, last = name:find('^[%w_]') and '%f[%w_]' or '', name:find('[%w_]$') and '%f[^%w_]' or ''
+  return first .. vim.pesc(name) .. last
+end
+
 return M

@@ -33,16 +33,15 @@ end
 --- Returns whether a file is in a workspace folder of a language server.
 ---@param client vim.lsp.Client
 ---@param path string
+---@return boolean
 local function is_in_workspace(client, path)
-  local function below(root)
-    return type(root) == 'string' and root ~= '' and vim.startswith(path, strings.directory(root))
-  end
+  local roots = { client.config.root_dir }
   for _, folder in ipairs(client.workspace_folders or {}) do
-    if below(vim.uri_to_fname(folder.uri)) then
-      return true
-    end
+    table.insert(roots, vim.uri_to_fname(folder.uri))
   end
-  return below(client.config.root_dir)
+  return vim.iter(roots):any(function(root)
+    return type(root) == 'string' and root ~= '' and vim.startswith(path, strings.directory(root))
+  end)
 end
 
 --- Notifies language servers of a file that changed on disk (`workspace/didChangeWatchedFiles`).
@@ -52,12 +51,7 @@ function M.notify_servers(path, kind)
   local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
   for _, client in ipairs(vim.lsp.get_clients()) do
     if is_in_workspace(client, path) then
-      local notify = client.notify --[[@as function]]
-      if vim.fn.has('nvim-0.11') == 1 then
-        notify(client, 'workspace/didChangeWatchedFiles', params)
-      else
-        notify('workspace/didChangeWatchedFiles', params)
-      end
+      client.rpc.notify('workspace/didChangeWatchedFiles', params)
     end
   end
 end

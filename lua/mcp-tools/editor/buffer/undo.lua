@@ -117,6 +117,7 @@ end
 ---@field seq integer
 ---@field parent integer the state before it
 ---@field at integer seconds since the epoch
+---@field save integer? number of the write of this state
 ---@field is_applied boolean? whether the current text contains it
 
 --- Returns the steps of the undo tree.
@@ -128,7 +129,7 @@ function M.steps(bufnr)
   local function add(entries, parent)
     for _, entry in ipairs(entries) do
       add(entry.alt or {}, parent)
-      steps[entry.seq] = { seq = entry.seq, parent = parent, at = entry.time }
+      steps[entry.seq] = { seq = entry.seq, parent = parent, at = entry.time, save = entry.save }
       parent = entry.seq
     end
   end
@@ -144,18 +145,13 @@ end
 ---@param bufnr integer
 ---@return integer seq
 function M.saved(bufnr)
-  local tree = vim.fn.undotree(bufnr)
-  local found
-  local function search(entries)
-    for _, entry in ipairs(entries) do
-      if entry.save and entry.save == tree.save_last then
-        found = entry.seq
-      end
-      search(entry.alt or {})
+  local last = vim.fn.undotree(bufnr).save_last
+  for seq, step in pairs(M.steps(bufnr)) do
+    if step.save == last then
+      return seq
     end
   end
-  search(tree.save_last > 0 and tree.entries or {})
-  return found or 0
+  return 0
 end
 
 return M

@@ -42,26 +42,6 @@ function M.paged(args)
   return vim.tbl_extend('force', PAGE, args)
 end
 
---- Returns the first byte at which a name is a whole word.
----@param line string
----@param name string
----@return integer? byte from 1
-local function find_word(line, name)
-  local at = 1
-  while true do
-    local first, last = line:find(name, at, true)
-    if not first then
-      return nil
-    end
-    local before, after = line:sub(first - 1, first - 1), line:sub(last + 1, last + 1)
-    local inside = first > 1 and (before .. name):find('^[%w_][%w_]') or (name:sub(-1) .. after):find('^[%w_][%w_]')
-    if not inside then
-      return first
-    end
-    at = first + 1
-  end
-end
-
 ---@class mcp-tools.lsp.Place
 ---@field line integer from 1
 ---@field column integer from 1, in characters
@@ -92,11 +72,11 @@ end
 ---@param last? integer line
 ---@return mcp-tools.lsp.Place[]
 local function places_of(bufnr, word, limit, first, last)
-  local list = {}
+  local list, pattern = {}, strings.word_pattern(word)
   last = last or vim.api.nvim_buf_line_count(bufnr)
   for from = first or 1, last, 1000 do
     for i, line in ipairs(vim.api.nvim_buf_get_lines(bufnr, from - 1, math.min(last, from + 999), false)) do
-      local at = find_word(line, word)
+      local at = line:find(pattern)
       if at then
         table.insert(list, place_at(line, from + i - 1, at - 1))
         if #list == limit then

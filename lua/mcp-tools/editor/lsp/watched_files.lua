@@ -13,6 +13,7 @@ local server_state = require('mcp-tools.editor.lsp.server_state')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
+local strings = require('mcp-tools.util.strings')
 local task = require('mcp-tools.util.task')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -75,7 +76,7 @@ local RECENT_NEW_NS, RECENT_CHANGED_NS = 5e9, 1e9
 ---@return string? path
 ---@return integer? over ns, when the server should have read it
 function M.outdated(ctx, name, uris, begun, asked)
-  local word = name:find('^[%w_]+$') and ('%f[%w_]' .. name .. '%f[^%w_]') or vim.pesc(name)
+  local word = strings.word_pattern(name)
   local function is_served(path)
     local filetype = file_type.of(path) -- '' if it depends on the text
     for _, client in ipairs(asked) do

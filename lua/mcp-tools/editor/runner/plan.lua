@@ -200,10 +200,7 @@ local function by_make(target, root, name)
 end
 
 --- File extensions of JavaScript and TypeScript.
-local IS_SCRIPT = {}
-for extension in ('js mjs cjs jsx ts mts cts tsx'):gmatch('%S+') do
-  IS_SCRIPT[extension] = true
-end
+local SCRIPTS = { 'js', 'mjs', 'cjs', 'jsx', 'ts', 'mts', 'cts', 'tsx' }
 
 --- Chooses a runner if the call does not name one.
 ---@param target mcp-tools.runner.Target
@@ -218,7 +215,7 @@ local function choose(target, root)
     return 'pytest'
   elseif neotest.client() then
     return 'neotest'
-  elseif IS_SCRIPT[extension] then
+  elseif vim.list_contains(SCRIPTS, extension) then
     return 'npm:test'
   elseif target.path and extension then
     local text = 'path: no runner for .%s files is known; give runner: neotest, npm:<script> or make:<target>'

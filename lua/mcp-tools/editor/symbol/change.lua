@@ -16,6 +16,7 @@ local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local position = require('mcp-tools.editor.position')
 local project = require('mcp-tools.instances.project')
 local symbol = require('mcp-tools.editor.symbol')
+local strings = require('mcp-tools.util.strings')
 local symbol_edits = require('mcp-tools.editor.symbol.edits')
 local text_edits = require('mcp-tools.editor.text.edits')
 local treesitter = require('mcp-tools.editor.treesitter')
@@ -152,20 +153,8 @@ end
 ---@param word string
 ---@param keyword string?
 local function has_word(text, word, keyword)
-  local at = 1
-  while true do
-    local first, last = text:find(word, at, true)
-    if not first then
-      return false
-    end
-    local before, after = text:sub(math.max(1, first - 200), first - 1), text:sub(last + 1, last + 1)
-    if not before:find('[%w_\128-\255]$') and not after:find('^[%w_\128-\255]') then
-      if not keyword or before:find('%f[%w_]' .. keyword .. '%s+$') then
-        return true
-      end
-    end
-    at = last + 1
-  end
+  local before = keyword and '%f[%w_]' .. keyword .. '%s+' or ''
+  return text:find(before .. strings.word_pattern(word)) ~= nil
 end
 
 --- Checks that a new text defines the symbol that it replaces.

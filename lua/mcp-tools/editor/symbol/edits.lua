@@ -172,12 +172,9 @@ end
 
 ---@param kind string
 local function is_attached(kind)
-  for _, form in ipairs(ATTACHED) do
-    if kind:find(form) then
-      return true
-    end
-  end
-  return false
+  return vim.iter(ATTACHED):any(function(form)
+    return kind:find(form) ~= nil
+  end)
 end
 
 ---@param lines string[]

@@ -103,7 +103,7 @@ local function finding(diagnostic)
   return {
     key = table.concat({ item.severity, item.source or '', code, flat, trim(line) }, '\1'),
     bufnr = bufnr,
-    severity = diagnostic.severity or 1 --[[@as integer]],
+    severity = (diagnostic.severity or 1) --[[@as integer]],
     row = ('%d:%d %s%s: %s'):format(item.line, item.column, item.severity, code, flat),
     source = item.source,
     line = item.line,

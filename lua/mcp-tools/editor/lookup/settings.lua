@@ -19,8 +19,8 @@ local function script()
     if not sid or sid <= 0 then
       return nil
     elseif not names[sid] then
-      local script = vim.fn.getscriptinfo({ sid = sid })[1]
-      names[sid] = script and vim.fn.fnamemodify(script.name, ':~') or ''
+      local found = vim.fn.getscriptinfo({ sid = sid })[1]
+      names[sid] = found and vim.fn.fnamemodify(found.name, ':~') or ''
     end
     return names[sid] ~= '' and ('%s:%d'):format(names[sid], line or 0) or nil
   end

@@ -20,7 +20,8 @@ local M = {}
 local CALLED = { ['function'] = true, method = true, constructor = true }
 --- Kinds without contents; several in a row share a line.
 local SMALL = {}
-for kind in ('variable constant field property enum_member string number boolean array object event key'):gmatch('%S+') do
+local KINDS = 'variable constant field property enum_member string number boolean array object event key'
+for kind in KINDS:gmatch('%S+') do
   SMALL[kind] = true
 end
 

@@ -129,37 +129,20 @@ local function stop_awaiting(awaited_write)
   end
 end
 
---- Moves a path to the end of a bounded list without duplicates.
----@param list string[] the oldest first
----@param path string
-local function remember(list, path)
-  for i, entry in ipairs(list) do
-    if entry == path then
-      table.remove(list, i)
-      break
-    end
-  end
-  table.insert(list, path)
-  if #list > MAX_WRITTEN then
-    table.remove(list, 1)
-  end
-end
-
 --- Watches for an agent's write of a file.
 ---@param session mcp-tools.agents.Session
 ---@param path string resolved
 ---@param accepted mcp-tools.ReviewOutcome?
 local function watch_write(session, path, accepted)
-  session.data.written = session.data.written or {}
-  remember(session.data.written, path)
-  for _, earlier in ipairs(awaited) do
-    if earlier.path == path then
+  local written = vim.tbl_filter(function(earlier)
+    return earlier ~= path
+  end, session.data.written or {})
+  table.insert(written, path)
+  session.data.written = vim.list_slice(written, math.max(1, #written - MAX_WRITTEN + 1))
+  for _, earlier in ipairs(vim.list_slice(awaited)) do
+    if earlier.path == path or #awaited >= MAX_WRITTEN then
       stop_awaiting(earlier)
-      break
     end
-  end
-  if #awaited >= MAX_WRITTEN then
-    stop_awaiting(awaited[1])
   end
   local note = accepted and expect(session, accepted)
   local entry ---@type mcp-tools.agents.AwaitedWrite

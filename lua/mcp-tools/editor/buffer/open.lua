@@ -137,53 +137,39 @@ end
 --- Maximum number of entries checked; a longer list is assumed to refer to every buffer.
 local MAX_ENTRIES = 5000
 
----@class mcp-tools.ListedBuffers
----@field tick integer `changedtick` of the list
----@field buffers table<integer, true>? nil: the list is too long
-
---- By list id, which is unique across stacks.
----@type table<integer, mcp-tools.ListedBuffers>
-local lists = {}
-
----@param get fun(what: table): table
----@param id integer
----@return table<integer, true>?
-local function buffers_of(get, id)
-  if get({ id = id, size = 0 }).size > MAX_ENTRIES then
-    return nil
-  end
-  local found = {}
-  for _, item in ipairs(get({ id = id, items = 0 }).items) do
-    found[item.bufnr] = true
-  end
-  return found
-end
+--- The buffers of the user's lists while these do not change.
+---@type { state: string?, buffers: table<integer, true>, is_long: boolean? }
+local listed = { buffers = {} }
 
 --- Returns whether the user's quickfix or location lists refer to a buffer: if such a buffer is deleted, Neovim cannot
 --- open its entries any more.
 ---@param bufnr integer
 ---@return boolean
 local function is_in_list(bufnr)
-  local gets = { vim.fn.getqflist }
+  local gets, lists, ticks = { vim.fn.getqflist }, {}, {}
   for _, window in ipairs(api.nvim_list_wins()) do
     table.insert(gets, function(what)
       return vim.fn.getloclist(window, what)
     end)
   end
-  local previous, is_referenced = lists, false
-  lists = {}
   for _, get in ipairs(gets) do
     for nr = 1, get({ nr = '$' }).nr do
-      local list = get({ nr = nr, id = 0, changedtick = 0 })
-      local entry = lists[list.id] or previous[list.id]
-      if not entry or entry.tick ~= list.changedtick then
-        entry = { tick = list.changedtick, buffers = buffers_of(get, list.id) }
-      end
-      lists[list.id] = entry
-      is_referenced = is_referenced or not entry.buffers or entry.buffers[bufnr] == true
+      local list = get({ nr = nr, id = 0, changedtick = 0, size = 0 })
+      lists[list.id] = { get = get, size = list.size } -- ids are unique across stacks
+      table.insert(ticks, ('%d:%d'):format(list.id, list.changedtick))
     end
   end
-  return is_referenced
+  local state = table.concat(ticks, ' ')
+  if listed.state ~= state then
+    listed = { state = state, buffers = {} }
+    for id, list in pairs(lists) do
+      listed.is_long = listed.is_long or list.size > MAX_ENTRIES
+      for _, item in ipairs(list.size <= MAX_ENTRIES and list.get({ id = id, items = 0 }).items or {}) do
+        listed.buffers[item.bufnr] = true
+      end
+    end
+  end
+  return listed.is_long or listed.buffers[bufnr] == true
 end
 
 --- A buffer that was loaded for calls. It is unloaded some time after the last one ended, unless it has been shown in a

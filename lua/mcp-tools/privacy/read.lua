@@ -198,9 +198,10 @@ end
 ---@return string? bytes
 ---@return mcp-tools.Error? err
 function M.await(ctx, path, limit, judge)
-  return ctx:await(function(done)
+  local bytes, err = ctx:await(function(done)
     M.read(path, limit, done, judge)
   end)
+  return bytes, err
 end
 
 ---@class mcp-tools.LineRange

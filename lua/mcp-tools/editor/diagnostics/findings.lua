@@ -226,16 +226,6 @@ function M.difference(before, now, pause)
   return new, fixed
 end
 
----@param list mcp-tools.diagnostics.Finding[]
----@return integer severity of the most severe one
-local function worst(list)
-  local found = math.huge
-  for _, each in ipairs(list) do
-    found = math.min(found, each.severity)
-  end
-  return found
-end
-
 --- Calls `fn` for the buffers that have diagnostics and that clients may read.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer? nil: all
@@ -276,8 +266,11 @@ function M.everywhere(ctx, filter, pause)
   local files = {}
   local withheld = each_file(ctx, nil, NUMBERS.hint, pause, function(path, all)
     local list = findings_of(all, filter, pause)
+    local worst = vim.iter(list):fold(math.huge, function(least, each)
+      return math.min(least, each.severity)
+    end)
     if #list > 0 then
-      table.insert(files, { bufnr = list[1].bufnr, path = path or '', list = list, worst = worst(list) })
+      table.insert(files, { bufnr = list[1].bufnr, path = path or '', list = list, worst = worst })
     end
   end)
   table.sort(files, function(a, b)

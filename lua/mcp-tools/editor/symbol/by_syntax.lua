@@ -10,8 +10,6 @@ local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
-local WIDE = 'a syntax error makes its tree too wide to search'
-
 local WORDS = vim.split(
   'function method constructor class struct union enum interface trait impl module mod namespace type type_alias'
     .. ' protocol object macro record singleton_method',
@@ -242,16 +240,11 @@ function M.ask(source, filetype, cb)
   if not lang or not query then
     return cb(nil, nil, why or ('the definitions of %s are not known'):format(lang))
   end
-  treesitter.parse(source, lang, function(root, fault)
-    if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, nil, fault or 'the buffer was closed')
+  treesitter.parse_narrow(source, lang, function(root, fault)
+    if not root then
+      return cb(nil, nil, fault)
     end
-    treesitter.is_wide(root, function(is_wide)
-      if is_wide then
-        return cb(nil, nil, WIDE)
-      end
-      search(source, lang, query, root, cb)
-    end)
+    search(source, lang, query, root, cb)
   end)
 end
 

@@ -91,25 +91,6 @@ local function place_of(lines, file, node, filetype, root)
   return symbol_edits.extent(lines, range_of(lines, node), opts)
 end
 
---- Parses a text, to find the extent of a definition in it.
----@param text string
----@param filetype string
----@param cb fun(root: TSNode?)
-local function parse(text, filetype, cb)
-  local lang = treesitter.language(filetype)
-  if not lang then
-    return cb(nil)
-  end
-  treesitter.parse(text, lang, function(root)
-    if not root then
-      return cb(nil)
-    end
-    treesitter.is_wide(root, function(is_wide)
-      cb(not is_wide and root or nil)
-    end)
-  end)
-end
-
 ---@param path string
 ---@param why string
 ---@return mcp-tools.Error
@@ -220,9 +201,10 @@ local function edits_of(ctx, found, args, make)
   if known and known ~= found.source.path then
     return nil, errors.new('stale', ('symbol: %s is in another file than the one shown; call again'):format(found.path))
   end
-  local root = ctx:await(function(done)
-    parse(text, filetype, done)
-  end)
+  local lang = treesitter.language(filetype)
+  local root = lang and ctx:await(function(done)
+    treesitter.parse_narrow(text, lang, done)
+  end) or nil
   local place = place_of(lines, found.source.file, found.node, filetype, root)
   if args.body and symbol_edits.has_signature(lines, place, args.body) then
     args = vim.tbl_extend('force', args, { definition = args.body })

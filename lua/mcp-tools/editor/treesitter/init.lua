@@ -205,4 +205,19 @@ function M.is_wide(root, done, now)
   end, now)
 end
 
+--- Parses a text whose tree can be searched. `cb` is called on the main loop, perhaps before this returns.
+---@param source integer|string
+---@param lang string
+---@param cb fun(root: TSNode?, why: string?)
+function M.parse_narrow(source, lang, cb)
+  M.parse(source, lang, function(root, why)
+    if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
+      return cb(nil, why or 'the buffer was closed')
+    end
+    M.is_wide(root, function(is_wide)
+      cb(not is_wide and root or nil, is_wide and 'a syntax error makes its tree too wide to search' or nil)
+    end)
+  end)
+end
+
 return M

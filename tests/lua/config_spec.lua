@@ -135,19 +135,18 @@ describe('config', function()
       config.setup({ tools = tools })
       return require('mcp-tools.loading.selection').selection('tools')
     end
-    t.eq({ names = {}, on = {}, off = {}, definitions = {}, mounts = {} }, selection(false))
+    t.eq({ names = {}, on = {}, off = {}, definitions = {} }, selection(false))
     t.eq({ 'recommended' }, selection(nil).names)
     t.eq({ 'recommended' }, selection('recommended').names)
     t.eq({ 'git', 'debug' }, selection({ 'git', 'dap' }).names)
     t.eq({ 'recommended', 'symbol', 'code' }, selection({ lsp = true }).names) -- a group of guill/mcp-tools.nvim
     local map = selection({ git = true, dap = false })
     t.eq({ 'recommended', 'git' }, map.names)
-    t.eq({ { recommended = true, git = true }, { dap = true, debug = true } }, { map.on, map.off })
+    t.eq({ { recommended = true, git = true }, { debug = true } }, { map.on, map.off })
     local def, mount, remote = { name = 'x', description = 'd' }, { command = { 'server' } }, { url = 'http://x' }
     local mixed = selection({ 'lsp_hover', def, mount, remote, dap = true })
     t.eq({ 'lsp_hover', 'debug' }, mixed.names)
     t.eq({ def }, mixed.definitions)
-    t.eq({ mount, remote }, mixed.mounts)
   end)
 
   it('refuses a tools string that is neither recommended nor all', function()

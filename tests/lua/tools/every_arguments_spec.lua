@@ -66,8 +66,8 @@ describe('every tool', function()
     local wrong, tried = {}, 0
     for _, tool in ipairs(every.tools()) do
       local misspelt = { nothing_like_it = 'is not allowed' }
-      for name in pairs(tool.input_schema.properties or {}) do
-        misspelt[name .. 'x'] = 'did you mean ' .. name
+      for name, property in pairs(tool.input_schema.properties or {}) do
+        misspelt[name .. 'x'] = not property.hidden and 'did you mean ' .. name or nil
       end
       for name, told in pairs(misspelt) do
         tried = tried + 1

@@ -5,7 +5,7 @@
 
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local uv = vim.uv
 

@@ -9,7 +9,7 @@
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local private_files = require('mcp-tools.files.private_json')
-local lock_file = require('mcp-tools.files.lock')
+local lock_file = require('mcp-tools.util.lock')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local source = require('mcp-tools.registry.source')

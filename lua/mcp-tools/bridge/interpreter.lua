@@ -3,7 +3,7 @@
 local config = require('mcp-tools.config')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.instances.project')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
 

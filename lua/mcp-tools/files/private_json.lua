@@ -2,7 +2,7 @@
 ---
 --- All operations are synchronous: the files are small and bounded.
 
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local uv = vim.uv
 

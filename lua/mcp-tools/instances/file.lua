@@ -145,10 +145,4 @@ function M.remove()
   vim.api.nvim_create_augroup('mcp-tools.instances', { clear = true })
 end
 
---- Returns the content of this editor's file, if it exists.
----@return mcp-tools.Instance?
-function M.current()
-  return current
-end
-
 return M

@@ -9,7 +9,7 @@ local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 local trusted = require('mcp-tools.privacy.trusted')
 
 local M = {}

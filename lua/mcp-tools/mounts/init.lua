@@ -95,12 +95,6 @@ function M.sync()
   send(specs)
 end
 
---- Returns whether there is any mount.
----@return boolean
-function M.any()
-  return #list > 0 or wanted.any(added)
-end
-
 --- Mounts a server, or replaces the one with this name.
 ---@param name string
 ---@param mount_spec mcp-tools.MountSpec

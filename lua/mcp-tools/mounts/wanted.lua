@@ -2,7 +2,7 @@
 
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.instances.project')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 local source = require('mcp-tools.registry.source')
 local spec = require('mcp-tools.mounts.spec')
 local trusted = require('mcp-tools.privacy.trusted')
@@ -148,18 +148,6 @@ local function add_item(out, item, from)
     mount_spec.name = nil
     add(out, item.name or name_of(item), mount_spec, from)
   end
-end
-
---- Returns whether anything may be mounted.
----@param added table<string, table> specs from `mount()`
----@return boolean
-function M.any(added)
-  local tools = config.get().tools
-  return next(added) ~= nil
-    or next(config.get().mounts) ~= nil
-    or type(tools) == 'table' and vim.iter(ipairs(tools)):any(function(_, item)
-      return is_mount(item)
-    end)
 end
 
 --- Collects all mounts. If two have the same name, the first applies.

@@ -1,6 +1,6 @@
 --- Reads a project file only if the user has trusted its current text with `:trust`.
 
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local M = {}
 

@@ -3,6 +3,7 @@
 --- Several Neovim instances write the same file, so it is opened for every batch: none keeps writing to a file that
 --- another one has renamed.
 
+local lock_file = require('mcp-tools.util.lock')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local uv = vim.uv
@@ -16,8 +17,6 @@ local OWNER_ONLY_DIR = tonumber('700', 8)
 local BATCH_MS, BATCH_LINES = 200, 256
 --- Maximum number of lines not formatted yet: their data may be large, and a call may wait for them.
 local SLICE = 8
---- A lock of this age was left by a crashed Neovim.
-local STALE_SECONDS = 10
 
 ---@class mcp-tools.RotatingFile
 ---@field path fun(): string
@@ -47,17 +46,12 @@ end
 ---@param is_full fun(): boolean
 function RotatingFile:rotate(is_full)
   local target = self.path()
-  local lock = target .. '.lock'
-  local fd = uv.fs_open(lock, 'wx', OWNER_ONLY)
-  local stat = not fd and uv.fs_stat(lock)
-  if fd then
-    uv.fs_close(fd)
-    if is_full() then
+  local lock = lock_file.take(target .. '.lock')
+  if lock then
+    if is_full() and lock:is_held() then
       uv.fs_rename(target, target .. '.1')
     end
-    uv.fs_unlink(lock)
-  elseif stat and math.abs(uv.gettimeofday() - stat.mtime.sec) > STALE_SECONDS then
-    uv.fs_unlink(lock) -- the next batch rotates
+    lock:release()
   end
 end
 

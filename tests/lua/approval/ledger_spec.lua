@@ -220,7 +220,7 @@ describe('the ledger', function()
 end)
 
 describe('while another editor writes', function()
-  local lock_file = require('mcp-tools.files.lock')
+  local lock_file = require('mcp-tools.util.lock')
   local lock
 
   before_each(function()

@@ -1,4 +1,4 @@
-local lock_file = require('mcp-tools.files.lock')
+local lock_file = require('mcp-tools.util.lock')
 local mime = require('mcp-tools.files.mime')
 local t = require('helpers')
 

@@ -93,9 +93,9 @@ describe('wanted mounts', function()
   end)
 
   it('are none by default', function()
-    t.eq(false, wanted.any({}))
+    t.eq({}, collected({}))
     config.setup({ tools = { 'buffer', { name = 'x', description = 'x', execute = print } } })
-    t.eq(false, wanted.any({}))
+    t.eq({}, collected({}))
   end)
 
   it('have names that are told apart in URIs', function()

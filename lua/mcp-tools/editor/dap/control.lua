@@ -1,7 +1,7 @@
 --- Control of a debugged program: wait, continue, step, pause and end. A timeout of a wait is not an error and ends
 --- nothing.
 
-local await_until = require('mcp-tools.util.await_until')
+local await_until = require('mcp-tools.util.deadline').await_until
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')

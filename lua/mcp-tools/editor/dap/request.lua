@@ -1,6 +1,6 @@
 --- Requests to a debug adapter, awaited until the answer, a timeout, or the end of the session.
 
-local await_until = require('mcp-tools.util.await_until')
+local await_until = require('mcp-tools.util.deadline').await_until
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')

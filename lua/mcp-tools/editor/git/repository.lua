@@ -5,7 +5,7 @@
 --- given the result, so that it does not decide again.
 
 local config = require('mcp-tools.config')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local uv = vim.uv
 

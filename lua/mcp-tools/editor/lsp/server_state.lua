@@ -1,7 +1,7 @@
 --- State of language servers: published diagnostics, reported progress (`$/progress`), and the texts sent to them.
 --- Neovim's own record has no versions of diagnostics and no percentages.
 
-local await_until = require('mcp-tools.util.await_until')
+local await_until = require('mcp-tools.util.deadline').await_until
 local buffers = require('mcp-tools.editor.buffer')
 local log = require('mcp-tools.log')
 local timer = require('mcp-tools.util.timer')

@@ -11,7 +11,7 @@ local neotest = require('mcp-tools.editor.runner.neotest')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
 local pytest = require('mcp-tools.editor.runner.pytest')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 local scripts = require('mcp-tools.editor.runner.scripts')
 local utf8 = require('mcp-tools.util.utf8')
 

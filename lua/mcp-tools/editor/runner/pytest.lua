@@ -1,7 +1,7 @@
 --- pytest: its command, the tests in a file's text, and its results.
 
 local paths = require('mcp-tools.files.paths')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local M = {}
 

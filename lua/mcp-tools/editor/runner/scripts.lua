@@ -3,7 +3,7 @@
 local access = require('mcp-tools.privacy.access')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 local trim = require('mcp-tools.util.trim')
 local trusted = require('mcp-tools.privacy.trusted')
 

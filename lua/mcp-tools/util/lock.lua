@@ -3,7 +3,7 @@
 --- A lock is held for about a millisecond. An older one was left by a process that died or was suspended, and is
 --- removed; so a holder checks `is_held` right before its change.
 
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local uv = vim.uv
 

@@ -31,7 +31,7 @@ M.SILENCE_AFTER = 3
 ---@field remedy string? the line of configuration that allows the tool
 
 ---@class mcp-tools.Grants
----@field sessions table<string, table<string, { hash: string, paths: table<string, true>?, all: boolean }>> by session
+---@field sessions table<string, table<string, { hash: string, paths: string[]?, all: boolean }>> by session
 ---@field order string[] sessions, oldest first
 ---@field unanswered mcp-tools.Unanswered[] oldest first
 ---@field denials mcp-tools.Lru count by session
@@ -93,7 +93,9 @@ function Grants:allow_session(call, paths)
   end
   grant.all = grant.all or not paths
   for _, path in ipairs(paths or {}) do
-    grant.paths[path] = true
+    if not vim.list_contains(grant.paths, path) then
+      table.insert(grant.paths, path)
+    end
   end
 end
 

@@ -129,23 +129,15 @@ function M.by_targets(targets, root)
 end
 
 --- Returns whether the user has allowed all of these files for this tool.
----@param granted table<string, true>?
+---@param granted string[]?
 ---@param targets mcp-tools.CallTarget[]
 local function all_granted(granted, targets)
   for _, target in ipairs(targets) do
-    if target.path and (target.other or not (granted and granted[target.path])) then
+    if target.path and (target.other or not (granted and vim.list_contains(granted, target.path))) then
       return false
     end
   end
   return granted ~= nil
-end
-
-local function set_of(list)
-  local set = {}
-  for _, item in ipairs(list or {}) do
-    set[item] = true
-  end
-  return set
 end
 
 --- Maximum bytes of a key. "Always" is not possible for a longer call.
@@ -196,8 +188,7 @@ end
 function M.by_memory(call, verdict, grant, outside, targets)
   if outside then
     local exact = call.definition.always_for ~= nil
-    local granted = verdict.paths and set_of(verdict.paths)
-    if all_granted(granted, targets) and (not exact or is_always_allowed(call, verdict)) then
+    if all_granted(verdict.paths, targets) and (not exact or is_always_allowed(call, verdict)) then
       return { action = 'allow', by = 'ledger', reason = 'you always allow it these files' }
     elseif all_granted(grant.paths, targets) then
       return { action = 'allow', by = 'session', reason = 'you allowed it these files in this session' }

@@ -205,17 +205,10 @@ local LEVELS = { 'debug', 'info', 'notice', 'warning', 'error', 'critical', 'ale
 ---@field state table? returned by the definition's `state()`, one per session
 local Ctx = { threw = threw }
 
-local FROM_CALL = {
-  id = true,
-  host = true,
-  client = true,
-  session = true,
-  capabilities = true,
-  deadline = true,
-  root = true,
-  cwd = true,
-  max_result = true,
-}
+local FROM_CALL = {}
+for field in ('id host client session capabilities deadline root cwd max_result'):gmatch('%S+') do
+  FROM_CALL[field] = true
+end
 
 --- Calls a function on the main loop: at once, unless in a fast event, where the listener could not use the API.
 ---@param fn fun()

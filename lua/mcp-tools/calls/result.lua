@@ -70,6 +70,30 @@ function M.size_error(size, limit, what)
   end
 end
 
+--- Encodes the result of a resource, prompt or completion.
+---@param value table
+---@param size integer? bytes of its content
+---@param limit integer?
+---@param what? 'resource'|'prompt'
+---@return mcp-tools.Payload?, mcp-tools.Error?
+function M.encoded(value, size, limit, what)
+  local err = size and M.size_error(size, limit, what)
+  if err then
+    return nil, err
+  end
+  local text, fault = json.encode(value)
+  return text and { kind = 'content', text = text }, fault
+end
+
+--- Returns an error if a value does not fit the output schema.
+---@param definition mcp-tools.OutputCheck
+---@param value any
+---@return mcp-tools.Error?
+local function misfit(definition, value)
+  local ok, faults = definition.check_output:check(value == nil and vim.NIL or value)
+  return not ok and errors.new('invalid_output', 'the result does not fit the output_schema', faults) or nil
+end
+
 ---@param result mcp-tools.ContentResult
 ---@param limit integer
 ---@return mcp-tools.Payload?, mcp-tools.Error?
@@ -119,9 +143,9 @@ function M.raw_payload(raw, definition, limit, what)
     if raw.kind == 'content' then
       data = data.structuredContent
     end
-    local ok, faults = definition.check_output:check(data == nil and vim.NIL or data)
-    if not ok and not failed then
-      return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
+    err = not failed and misfit(definition, data) or nil
+    if err then
+      return nil, err
     end
   end
   local structured = raw.kind == 'json' and definition.check_output and true or nil
@@ -156,9 +180,9 @@ function M.payload(value, definition, limit, call)
       data = result.structured
     end
     data = definition.check_output:shape(data)
-    local ok, faults = definition.check_output:check(data == nil and vim.NIL or data)
-    if not ok then
-      return nil, errors.new('invalid_output', 'the result does not fit the output_schema', faults)
+    local err = misfit(definition, data)
+    if err then
+      return nil, err
     end
     if result then
       result = { content = result.content, structured = data, is_error = result.is_error, meta = result.meta }

@@ -8,8 +8,12 @@ local M = {}
 M.BYTES = 'application/octet-stream'
 
 --- Textual application types, also with the prefix `x-` or as a suffix such as `+json`.
-local TEXT = { graphql = true, javascript = true, json = true, sh = true, sql = true, toml = true, typescript = true }
-TEXT.ecmascript, TEXT.ndjson, TEXT.xml, TEXT.yaml, TEXT['x-www-form-urlencoded'] = true, true, true, true, true
+local TEXT = {}
+for name in
+  ('ecmascript graphql javascript json ndjson sh sql toml typescript xml x-www-form-urlencoded yaml'):gmatch('%S+')
+do
+  TEXT[name] = true
+end
 
 --- Returns whether a media type is text.
 ---@param mime_type any
@@ -27,20 +31,11 @@ function M.is_text_mime(mime_type)
 end
 
 --- Binary types by file extension.
-local BINARY = {
-  bmp = 'image/bmp',
-  gif = 'image/gif',
-  ico = 'image/x-icon',
-  jpeg = 'image/jpeg',
-  jpg = 'image/jpeg',
-  mp3 = 'audio/mpeg',
-  mp4 = 'video/mp4',
-  pdf = 'application/pdf',
-  png = 'image/png',
-  wav = 'audio/wav',
-  webp = 'image/webp',
-  zip = 'application/zip',
-}
+local BINARY = { jpg = 'image/jpeg', mp3 = 'audio/mpeg', mp4 = 'video/mp4', wav = 'audio/wav' }
+BINARY.pdf, BINARY.zip = 'application/pdf', 'application/zip'
+for _, extension in ipairs({ 'bmp', 'gif', 'ico', 'jpeg', 'png', 'webp' }) do
+  BINARY[extension] = 'image/' .. extension
+end
 
 --- Number of bytes searched for NUL, as git does.
 local SNIFF = 8000

@@ -14,42 +14,11 @@ local M = {}
 ---@type table<'recommended'|'explicit', table<string, true>>
 M.named = { recommended = {}, explicit = {} }
 for field, names in pairs({
-  recommended = [[
-    ask_user
-    change_list
-    change_revert
-    code_actions
-    code_format
-    debug_breakpoints
-    debug_inspect
-    debug_run
-    debug_step
-    diagnostics_list
-    editor_lookup
-    editor_open
-    editor_quickfix
-    editor_servers
-    editor_state
-    file_edit
-    file_list
-    file_move
-    file_read
-    file_replace
-    file_save
-    file_search
-    file_write
-    symbol_callers
-    symbol_delete
-    symbol_find
-    symbol_implementations
-    symbol_info
-    symbol_insert
-    symbol_overview
-    symbol_references
-    symbol_rename
-    symbol_replace
-    test_run
-  ]],
+  recommended = 'ask_user change_list change_revert code_actions code_format debug_breakpoints debug_inspect'
+    .. ' debug_run debug_step diagnostics_list editor_lookup editor_open editor_quickfix editor_servers'
+    .. ' editor_state file_edit file_list file_move file_read file_replace file_save file_search file_write'
+    .. ' symbol_callers symbol_delete symbol_find symbol_implementations symbol_info symbol_insert'
+    .. ' symbol_overview symbol_references symbol_rename symbol_replace test_run',
   explicit = 'editor_command editor_eval_lua plugin_call',
 }) do
   for name in names:gmatch('%S+') do

@@ -221,20 +221,10 @@ end
 -- Texts ---------------------------------------------------------------------------------------------------------------
 
 --- Parts of names whose values are secrets.
-local NAMES = {
-  'password',
-  'passwd',
-  'passphrase',
-  'passcode',
-  'secret',
-  'token',
-  'apikey',
-  'accesskey',
-  'accountkey',
-  'authkey',
-  'privatekey',
-  'credential',
-}
+local NAMES = vim.split(
+  'password passwd passphrase passcode secret token apikey accesskey accountkey authkey privatekey credential',
+  ' '
+)
 
 --- Returns whether a name suggests that its value is a secret.
 ---@param name string

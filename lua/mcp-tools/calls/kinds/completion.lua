@@ -1,7 +1,7 @@
 --- The call kind `completion`: completes an argument of a prompt or a variable of a resource template.
 
 local errors = require('mcp-tools.errors')
-local json = require('mcp-tools.util.json')
+local results = require('mcp-tools.calls.result')
 local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum number of values in one MCP answer.
@@ -90,12 +90,11 @@ return {
       shown[i] = utf8.repair(values[i])
     end
     local total = whole and value.total or #values
-    local text, fault = json.encode({
+    return results.encoded({
       values = shown,
       total = total,
       hasMore = total > #shown or (whole and value.has_more == true) or nil,
     })
-    return text and { kind = 'content', text = text }, fault
   end,
   limit = 'max_result',
   asks_nothing = true,

@@ -3,7 +3,6 @@
 local content = require('mcp-tools.content')
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
-local json = require('mcp-tools.util.json')
 local invalid_arguments = require('mcp-tools.calls.kinds.tool').invalid_arguments
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -103,13 +102,8 @@ return {
       local block, bytes = results.block(message.content)
       message.content, size = block, size + bytes
     end
-    err = results.size_error(size, limit, 'prompt')
-    if err then
-      return nil, err
-    end
     local description = whole and value.description or definition.description
-    local text, fault = json.encode({ description = description, messages = messages })
-    return text and { kind = 'content', text = text }, fault
+    return results.encoded({ description = description, messages = messages }, size, limit, 'prompt')
   end,
   limit = 'max_result',
 }

@@ -215,12 +215,7 @@ return {
       end
       contents[i], size = one, size + bytes
     end
-    err = results.size_error(size, limit, 'resource')
-    if err then
-      return nil, err
-    end
-    local text, fault = json.encode({ contents = contents })
-    return text and { kind = 'content', text = text }, fault
+    return results.encoded({ contents = contents }, size, limit, 'resource')
   end,
   limit = 'max_resource',
 }

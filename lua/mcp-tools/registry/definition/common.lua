@@ -72,6 +72,20 @@ function M.milliseconds(v)
   end
 end
 
+--- Adds fields of which only the type is checked.
+---@param rules table<string, fun(v: any): string?>
+---@param typed table<string, string> types, separated by spaces → fields
+---@return table<string, fun(v: any): string?> rules
+function M.rules(rules, typed)
+  for types, fields in pairs(typed) do
+    local rule = M.of_type(unpack(vim.split(types, ' ')))
+    for field in fields:gmatch('%S+') do
+      rules[field] = rule
+    end
+  end
+  return rules
+end
+
 -- Parts of definitions ---------------------------------------------------------------------------------------------
 
 --- Checks every field with its rule.

@@ -24,24 +24,17 @@ local M = {}
 ---@field required boolean
 ---@field complete? fun(ctx: mcp-tools.Ctx, prefix: string, arguments: table<string, string>)
 
-local RULES = {
+local RULES = common.rules({
   name = common.name,
   title = common.text,
   description = common.filled_text,
-  args = common.of_type('table'),
   timeout = common.milliseconds,
-  callers = common.of_type('table'),
-  get = common.of_type('function'),
-  run = common.of_type('function'),
-}
+}, { table = 'args callers', ['function'] = 'get run' })
 
-local ARG_RULES = {
-  name = common.filled_text,
-  title = common.text,
-  description = common.text,
-  required = common.of_type('boolean'),
-  complete = common.of_type('function'),
-}
+local ARG_RULES = common.rules(
+  { name = common.filled_text, title = common.text, description = common.text },
+  { boolean = 'required', ['function'] = 'complete' }
+)
 
 ---@param name any
 ---@param arg any

@@ -27,7 +27,7 @@ local M = {}
 ---@field source mcp-tools.Source? set by the registry
 ---@field lint string[]
 
-local RULES = {
+local RULES = common.rules({
   uri = common.filled_text,
   uri_template = common.filled_text,
   name = common.filled_text,
@@ -39,15 +39,9 @@ local RULES = {
     end
   end,
   tags = common.texts,
-  annotations = common.of_type('table'),
-  complete = common.of_type('table'),
   paths = common.texts,
-  watch = common.of_type('function'),
   timeout = common.milliseconds,
-  callers = common.of_type('table'),
-  read = common.of_type('function'),
-  run = common.of_type('function'),
-}
+}, { table = 'annotations complete callers', ['function'] = 'watch read run' })
 
 local ANNOTATION_RULES = {
   audience = function(v)

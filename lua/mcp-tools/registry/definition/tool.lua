@@ -61,35 +61,20 @@ local HINTS = {
 local DEFAULTS = { read_only = false, destructive = true, idempotent = false, open_world = true }
 
 --- The rule of each field; returns why a value is invalid.
----@type table<string, fun(v: any): string?>
-local RULES = {
+local RULES = common.rules({
   name = common.name,
   title = common.text,
   description = common.filled_text,
-  args = common.of_type('table'),
-  input_schema = common.of_type('table'),
-  output_schema = common.of_type('table'),
-  annotations = common.of_type('table'),
   timeout = common.milliseconds,
-  needs_approval = common.of_type('boolean', 'function', 'string'),
-  preview = common.of_type('function'),
-  previewed = common.of_type('table'),
-  always_for = common.of_type('table', 'function'),
-  short_lived = common.of_type('table'),
-  state = common.of_type('function'),
-  callers = common.of_type('table'),
-  execute = common.of_type('function'),
-  run = common.of_type('function'),
-  recommended = common.of_type('boolean'),
-  explicit = common.of_type('boolean'),
-  reviewed = common.of_type('boolean'),
-  aliases = common.of_type('table'),
-  prepare = common.of_type('function'),
-  render = common.of_type('function'),
   search_hint = common.text,
-  always_load = common.of_type('boolean'),
-  max_result_chars = common.of_type('number'),
-}
+}, {
+  table = 'args input_schema output_schema annotations previewed short_lived callers aliases',
+  ['function'] = 'preview state execute run prepare render',
+  boolean = 'recommended explicit reviewed always_load',
+  number = 'max_result_chars',
+  ['table function'] = 'always_for',
+  ['boolean function string'] = 'needs_approval',
+})
 
 local schema_or_text = common.of_type('table', 'string')
 local MOUNTED_RULES = vim.tbl_extend('force', RULES, { input_schema = schema_or_text, output_schema = schema_or_text })

@@ -6,7 +6,7 @@ local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.agents.proposals')
-local read_sync = require('mcp-tools.files.read_sync')
+local read_sync = require('mcp-tools.util.read_sync')
 
 local M = {}
 

@@ -102,7 +102,7 @@ class Pump:
     """
 
     def __init__(self, find: FindBridge, write: Callable[[bytes], None], *, repeats: bool = False) -> None:
-        self._repeats = repeats
+        self.repeats = repeats
         self._find = find
         self._write = write
         self._writing = threading.Lock()
@@ -239,7 +239,7 @@ class Pump:
                     reply.text()
                     known = False
             except (UnreachableError, BrokenError) as fault:
-                if isinstance(fault, BrokenError) and not (self._repeats or _is_repeatable(message)):
+                if isinstance(fault, BrokenError) and not (self.repeats or _is_repeatable(message)):
                     return self._fail_all(ids, f"The connection to the editor broke; {MAY_HAVE_RUN}")
                 found = self._reopen(session, wait=self._missing is None)
                 if isinstance(found, Missing):

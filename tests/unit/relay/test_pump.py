@@ -214,6 +214,33 @@ def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, t
     bridge.end()
 
 
+def test_a_request_is_repeated_where_nothing_is_changed_by_it(clients: Callable[[str], Client]) -> None:
+    """After an end of the connection only then; while the bridge is ending, always."""
+    fails: list[int] = []
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message["method"] == "tools/call" and fails:
+            return fails.pop(), ""
+        return answered(message)
+
+    bridge = FakeBridge(TOKEN, answer)
+    client = clients(bridge.url)
+    client.ask(INITIALIZE)
+    assert "result" in client.answer(0)
+    request = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "x"}}
+    fails += [503, 503]
+    client.ask(request | {"id": 1})
+    assert "result" in client.answer(1)
+    fails += [BROKEN]
+    client.ask(request | {"id": 2})
+    assert "unknown" in client.answer(2)["error"]["message"]
+    client.pump.repeats = True
+    fails += [BROKEN]
+    client.ask(request | {"id": 3})
+    assert "result" in client.answer(3)
+    bridge.end()
+
+
 def test_a_bridge_that_does_not_answer(
     clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

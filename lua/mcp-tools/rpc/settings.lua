@@ -25,14 +25,13 @@ end)
 local ADVICE = {
   { 'symbol_find symbol_overview', 'instead of reading whole files' },
   { 'symbol_references symbol_implementations symbol_callers', 'instead of grep for uses, overrides and callers' },
-  { 'symbol_rename file_move code_actions', 'for refactorings' },
+  { 'symbol_rename file_move code_actions code_format', 'to rename, move, refactor, fix imports and format' },
   { 'symbol_replace symbol_insert', 'for whole definitions' },
   { 'file_read file_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
   { 'test_run', 'for tests' },
-  { 'debug_run', 'to see values' },
+  { 'debug_run', 'for the real values at a line, instead of prints or reading' },
   { 'editor_state', 'when the user says "this" or "selected"' },
-  { tool_search.SEARCH, 'to find tools for definitions, uses, renames, diagnostics, tests, the debugger, selections' },
 }
 
 --- Returns the published names of the bundled tools that the options switch on.
@@ -76,7 +75,12 @@ function M.instructions(names)
   end
   local lines = advice(seen)
   local about = "Neovim: the user's open files, unsaved text, language servers, tests and debugger."
-  if #lines > 0 then
+  local search = config.get().tool_prefix .. tool_search.SEARCH
+  if seen[search] then
+    local text = ' Call %s first, before you read, grep or edit, when a task is about code: what is defined or used where,'
+      .. ' what has to change with it, types, errors, tests, debugging, unsaved, open or selected text.'
+    lines = { about .. text:format(search), 'Everything else is as good with your own tools.' }
+  elseif #lines > 0 then
     table.insert(lines, 1, about .. ' Prefer these tools to grep, sed and whole-file reads:')
     table.insert(lines, 'Plain text search, short files and shell commands are as good with your own tools.')
   else

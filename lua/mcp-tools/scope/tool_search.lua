@@ -21,8 +21,8 @@ local GIVEN = {
     title = 'Find tools of the editor',
     description = 'Finds tools of the running Neovim: unsaved files; definitions, references, callers, subclasses,'
       .. ' types and renames by the language server; diagnostics, quick fixes, formatting; tests, debugger; selection,'
-      .. ' undo, questions to the user. Use them instead of grep, sed and whole-file reads. Then tools_describe and'
-      .. ' tools_call.',
+      .. ' undo, questions to the user. Call it first, before reading, grepping or editing, when a task is about code.'
+      .. ' Then tools_describe and tools_call.',
     args = {
       query = { type = 'string', description = 'Words, such as "who calls a function"', default = '', maxLength = 500 },
       limit = { type = 'integer', description = 'Maximum number of tools', default = 10, minimum = 1, maximum = 200 },

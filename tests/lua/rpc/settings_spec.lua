@@ -29,7 +29,7 @@ describe('instructions', function()
 
   it('name the search where the tools are behind it', function()
     local text = instructions({ tools = 'all', catalogue = 'search' })
-    t.matches('\n%- nvim_tools_search to find', text)
+    t.matches('Call nvim_tools_search first', text)
     t.ok(not text:find('symbol_find', 1, true))
   end)
 

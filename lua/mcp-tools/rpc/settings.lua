@@ -77,8 +77,8 @@ function M.instructions(names)
   local about = "Neovim: the user's open files, unsaved text, language servers, tests and debugger."
   local search = config.get().tool_prefix .. tool_search.SEARCH
   if seen[search] then
-    local text = ' Call %s first, before you read, grep or edit, when a task is about code: what is defined or used where,'
-      .. ' what has to change with it, types, errors, tests, debugging, unsaved, open or selected text.'
+    local text = ' Call %s first, before you read, grep or edit, when a task is about code: what is defined or used'
+      .. ' where, what has to change with it, types, errors, tests, debugging, unsaved, open or selected text.'
     lines = { about .. text:format(search), 'Everything else is as good with your own tools.' }
   elseif #lines > 0 then
     table.insert(lines, 1, about .. ' Prefer these tools to grep, sed and whole-file reads:')

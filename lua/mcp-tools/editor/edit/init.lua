@@ -184,7 +184,7 @@ local function undo_all(targets, ctx)
   for i = #targets, 1, -1 do
     local target = targets[i]
     local is_undone = target.done and buffer_change.has_changed(target.done) and buffer_change.undo(target.done)
-    if is_undone and target.bytes then
+    if is_undone and target.written and target.bytes then
       restore(target)
     elseif is_undone and target.written then
       local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })

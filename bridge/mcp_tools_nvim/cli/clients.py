@@ -30,8 +30,7 @@ _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 def add_clients(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `clients`."""
     parser.add_argument("--project", action="store_true", help="check project files, not those of the user")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print JSON")
 
 
 def run_clients(options: argparse.Namespace) -> int:
@@ -175,7 +174,6 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
     """Adds the arguments for the client and its connection."""
     parser.add_argument("client", nargs="?", help=f"one of {', '.join(CLIENTS)}")
     parser.add_argument("--project", action="store_true", help="use project files, not those of the user")
-    parser.add_argument("--json", action="store_true", help="print JSON")
     if server:
         parser.add_argument(
             "--http",
@@ -202,7 +200,7 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
             action="store_true",
             help="also add the editor's language servers to the LSP client of this agent",
         )
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print JSON")
 
 
 def add_consent(parser: argparse.ArgumentParser) -> None:

@@ -21,8 +21,10 @@ TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that choose a Neovim."""
+def add_choice(parser: argparse.ArgumentParser, json: str | None = None) -> None:
+    """Adds the options that choose a Neovim, and `--json` with the help text `json`."""
+    if json is not None:
+        parser.add_argument("--json", action="store_true", help=json)
     group = parser.add_argument_group("choice of Neovim")
     group.add_argument(
         "--instance",

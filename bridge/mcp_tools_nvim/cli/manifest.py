@@ -100,13 +100,12 @@ def _one_line(text: str) -> str:
 
 def add_manifest(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `manifest`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--skill",
         metavar="DIR",
         help=f"write {NAME}/{skill.FILE} there; `connect CLIENT --skill` uses the directory of the client",
     )
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print JSON")
 
 
 def run_manifest(options: argparse.Namespace) -> int:

@@ -20,8 +20,7 @@ def add_call(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `call`."""
     parser.add_argument("tool", help="name of the tool, see `mcp-tools tools`")
     parser.add_argument("arguments", nargs="?", default="{}", help="JSON object; - reads it from stdin")
-    parser.add_argument("--json", action="store_true", help="print the MCP result as JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print the MCP result as JSON")
 
 
 def run_call(options: argparse.Namespace) -> int:
@@ -82,8 +81,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 def add_tools(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `tools`."""
     parser.add_argument("tool", nargs="?", help="show the definition of this tool")
-    parser.add_argument("--json", action="store_true", help="print MCP definitions as JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print MCP definitions as JSON")
 
 
 def run_tools(options: argparse.Namespace) -> int:
@@ -114,8 +112,7 @@ def run_tools(options: argparse.Namespace) -> int:
 def add_resources(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `resources`."""
     parser.add_argument("uri", nargs="?", help="read this resource, such as nvim://buffers")
-    parser.add_argument("--json", action="store_true", help="print MCP results as JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print MCP results as JSON")
 
 
 def run_resources(options: argparse.Namespace) -> int:
@@ -146,8 +143,7 @@ def add_prompts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "arguments", nargs="?", default="{}", help="JSON object of strings; - reads it from stdin"
     )
-    parser.add_argument("--json", action="store_true", help="print MCP results as JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print MCP results as JSON")
 
 
 def run_prompts(options: argparse.Namespace) -> int:

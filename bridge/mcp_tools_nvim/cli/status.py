@@ -22,8 +22,7 @@ from .show import Exit
 
 def add_list(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `list`."""
-    editors.add_choice(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    editors.add_choice(parser, "print JSON")
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -75,8 +74,7 @@ class Finding(NamedTuple):
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    editors.add_choice(parser)
+    editors.add_choice(parser, "print JSON")
 
 
 def run_doctor(options: argparse.Namespace) -> int:

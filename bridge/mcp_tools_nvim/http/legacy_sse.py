@@ -12,7 +12,7 @@ from ..sessions.registry import FullError, Sessions
 from .guards import refusal
 from .listener import is_connected
 from .response import attach, write_stream
-from .scope import ScopeError, read_scope, refuse_scope
+from .scope import ScopeError, read_scope
 from .streamable import fault_response, full, serve_later
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Sse:
         except FullError:
             return full()
         except ScopeError as failure:
-            return refuse_scope(failure)
+            return refusal(400, str(failure))
         endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
         try:
             stream = session.standalone

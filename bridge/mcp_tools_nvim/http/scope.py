@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from .. import jsonrpc
 from ..values import Catalogue, Scope
-from .guards import refusal
 
 TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY = "tools", "readonly", "catalogue"
 TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools", "X-MCP-Readonly"
@@ -57,11 +55,6 @@ def read_scope(http: web.Request) -> Scope | None:
     read_only = {_flag(name, text) for name, text in flags}
     scope = Scope(_names(lists), True in read_only, _catalogue(query.getall(CATALOGUE_QUERY, ())))
     return None if scope == Scope() else scope
-
-
-def refuse_scope(failure: ScopeError, request: jsonrpc.RequestId | None = None) -> web.Response:
-    """Returns the response to an invalid scope, with the id of the `request`."""
-    return refusal(400, str(failure), request)
 
 
 def _refuse_misspelled(given: Iterable[str], known: tuple[str, ...], prefix: str) -> None:

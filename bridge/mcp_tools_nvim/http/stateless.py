@@ -10,9 +10,10 @@ from aiohttp import hdrs, web
 
 from .. import jsonrpc
 from ..sessions.session import Exchange
+from .guards import refusal
 from .listener import connection_of
 from .response import DeferredResponse, Responses, json_response
-from .scope import ScopeError, read_scope, refuse_scope
+from .scope import ScopeError, read_scope
 from .streamable import fault_response
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Stateless:
         try:
             scope = read_scope(http)
         except ScopeError as failure:
-            return refuse_scope(failure, body.id)
+            return refusal(400, str(failure), body.id)
         route = await kernel.route(body, http.headers, scope)
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)

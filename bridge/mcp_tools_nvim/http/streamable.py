@@ -19,7 +19,7 @@ from ..values import Scope
 from .guards import refusal
 from .listener import is_connected
 from .response import SSE_HEADERS, DeferredResponse, Responses, attach, json_response, write_stream
-from .scope import ScopeError, read_scope, refuse_scope
+from .scope import ScopeError, read_scope
 
 if TYPE_CHECKING:
     from ..mcp.kernel import Kernel
@@ -117,7 +117,7 @@ class StreamableHttp:
         try:
             scope = read_scope(http) if self._agent is None else Scope(agent=self._agent)
         except ScopeError as failure:
-            return refuse_scope(failure, request.id)
+            return refusal(400, str(failure), request.id)
         session = self._sessions.create(kernel, "http", scope)
         saved = False
         try:

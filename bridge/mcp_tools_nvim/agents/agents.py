@@ -47,13 +47,7 @@ class Agents:
         hide: receives each token, which must not be logged.
     """
 
-    def __init__(
-        self,
-        editor: NvimEditor,
-        hello: Hello,
-        token: str,
-        hide: Callable[[str], None],
-    ) -> None:
+    def __init__(self, editor: NvimEditor, hello: Hello, token: str, hide: Callable[[str], None]) -> None:
         self._editor = editor
         self._wanted = hello.endpoints
         self._lsp = AgentEndpoint(

@@ -73,12 +73,7 @@ class Calls:
         backpressure: limits the memory of results and answers.
     """
 
-    def __init__(
-        self,
-        editor: NvimEditor,
-        settings: Settings,
-        boot: str | None = None,
-    ) -> None:
+    def __init__(self, editor: NvimEditor, settings: Settings, boot: str | None = None) -> None:
         self._editor = editor
         self.loop = asyncio.get_running_loop()
         self._time = self.loop.time

@@ -37,12 +37,7 @@ def run_clients(options: argparse.Namespace) -> int:
     """Prints a line for each client; installed ones first."""
     scope, root = config_level(options)
     found: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "title": client.title,
-            "installed": client.is_installed,
-            **_state(client, scope, root),
-        }
+        {"name": name, "title": client.title, "installed": client.is_installed, **_state(client, scope, root)}
         for name, client in CLIENTS.items()
     ]
     found.sort(key=lambda each: not each["installed"])
@@ -213,9 +208,7 @@ def add_consent(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="show what would be written")
     parser.add_argument(
-        "--token-into-git",
-        action="store_true",
-        help="write a token even into a file of a git repository",
+        "--token-into-git", action="store_true", help="write a token even into a file of a git repository"
     )
 
 

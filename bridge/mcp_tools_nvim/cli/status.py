@@ -107,9 +107,7 @@ def _editors() -> Iterator[Finding]:
     if not found:
         advice = "start Neovim with the plugin set up; then :checkhealth mcp-tools"
         yield Finding(
-            "warning",
-            f"no Neovim with a bridge is listed in {' or '.join(map(shown, directories))}",
-            advice,
+            "warning", f"no Neovim with a bridge is listed in {' or '.join(map(shown, directories))}", advice
         )
     for one in found:
         yield _editor(one)

@@ -94,12 +94,7 @@ async def write_stream(
 
 
 async def _write_events(
-    outbox: Outbox,
-    request: web.Request,
-    response: web.StreamResponse,
-    turn: int,
-    retry: bytes,
-    answers: bool,
+    outbox: Outbox, request: web.Request, response: web.StreamResponse, turn: int, retry: bytes, answers: bool
 ) -> None:
     while True:
         try:

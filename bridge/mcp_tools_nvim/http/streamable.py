@@ -141,13 +141,7 @@ class StreamableHttp:
         self, http: web.Request, session: Session, requests: list[jsonrpc.Request], *, is_batch: bool = False
     ) -> web.StreamResponse:
         """Answers a request, or the requests of a batch."""
-        response = DeferredResponse(
-            http,
-            self._responses,
-            self._events,
-            requests=requests,
-            peer=session.peer,
-        )
+        response = DeferredResponse(http, self._responses, self._events, requests=requests, peer=session.peer)
         session.streams.responding(response)
         response.when_gone = partial(session.on_disconnect, response, requests)
         try:

@@ -143,12 +143,7 @@ class NvimEditor:
         return self._request("instructions", (names,), self._channel.time() + ANSWER_WITHIN, str)
 
     def execute(
-        self,
-        call_id: str,
-        request: CallRequest,
-        start_by: float,
-        timeout_ms: int,
-        give_up: float,
+        self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, give_up: float
     ) -> asyncio.Future[Reply]:
         """Starts a call.
 

@@ -82,11 +82,7 @@ class Channel(asyncio.Protocol):
         self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
 
     def request(
-        self,
-        method: str,
-        args: Sequence[Any],
-        give_up: float,
-        decode: Callable[[Any], T] = _as_is,
+        self, method: str, args: Sequence[Any], give_up: float, decode: Callable[[Any], T] = _as_is
     ) -> asyncio.Future[T]:
         """Sends a request.
 

@@ -156,12 +156,7 @@ async def _meet(
         )
     versions = _versions()
     info = HelloInfo(
-        os.getpid(),
-        claim.port,
-        environment.port or claim.port,
-        holder,
-        versions,
-        launch=environment.launch,
+        os.getpid(), claim.port, environment.port or claim.port, holder, versions, launch=environment.launch
     )
     hello = await _hello(editor, info, environment)
     settings = hello.settings

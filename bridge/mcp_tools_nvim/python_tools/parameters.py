@@ -124,10 +124,7 @@ def converter(parameter: Parameter) -> Callable[[Any], Any]:
             return adapter.validate_python(value)
         except ValidationError as error:
             faults = [
-                {
-                    "field": ".".join(map(str, (parameter.name, *fault["loc"]))),
-                    "message": fault["msg"],
-                }
+                {"field": ".".join(map(str, (parameter.name, *fault["loc"]))), "message": fault["msg"]}
                 for fault in error.errors(include_url=False, include_context=False, include_input=False)
             ]
             summary = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults[:5])

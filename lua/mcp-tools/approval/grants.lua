@@ -103,7 +103,7 @@ local CHANGED = { changed = true }
 
 --- Returns the session's permission for the tool of a call.
 ---@param call mcp-tools.Call
----@return { all: boolean?, paths: table<string, true>?, changed: boolean? }?
+---@return { all: boolean?, paths: string[]?, changed: boolean? }?
 function Grants:of_session(call)
   local granted = self.sessions[session_key(call)]
   local grant = granted and granted[call.definition.name]

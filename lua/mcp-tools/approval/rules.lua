@@ -181,7 +181,7 @@ end
 --- (3) Decides by earlier decisions.
 ---@param call mcp-tools.Call
 ---@param verdict mcp-tools.Verdict
----@param grant { all: boolean?, paths: table<string, true>?, changed: boolean? }
+---@param grant { all: boolean?, paths: string[]?, changed: boolean? }
 ---@param outside mcp-tools.CallTarget?
 ---@param targets mcp-tools.CallTarget[]
 ---@return mcp-tools.Decision?

@@ -59,12 +59,7 @@ function M.clean()
   if private_files.fault(dir, 'directory') then
     return -- it belongs to another user; `save` reports it
   end
-  local scan = uv.fs_scandir(dir)
-  while scan do
-    local name = uv.fs_scandir_next(scan)
-    if not name then
-      break
-    end
+  for name in vim.fs.dir(dir) do
     local pid = tonumber(name:match('^(%d+)%.json$') or name:match('^%d+%.json%.(%d+)%-%d+%.tmp$'))
     if pid and not is_alive(pid) then
       uv.fs_unlink(vim.fs.joinpath(dir, name))
@@ -90,23 +85,17 @@ end
 
 local function watch()
   local group = vim.api.nvim_create_augroup('mcp-tools.instances', {})
-  vim.api.nvim_create_autocmd('FocusGained', {
+  vim.api.nvim_create_autocmd({ 'FocusGained', 'DirChanged' }, {
     group = group,
-    callback = function()
-      if current and uv.hrtime() - last_focus >= FOCUS_THROTTLE then
-        last_focus = uv.hrtime()
-        current.focused_at = os.time()
-        save()
+    callback = function(args)
+      local focused, now = args.event == 'FocusGained', uv.hrtime()
+      if not current or focused and now - last_focus < FOCUS_THROTTLE then
+        return
+      elseif focused then
+        last_focus, current.focused_at = now, os.time()
       end
-    end,
-  })
-  vim.api.nvim_create_autocmd('DirChanged', {
-    group = group,
-    callback = function()
-      if current then
-        current.cwd = uv.cwd() or current.cwd
-        save()
-      end
+      current.cwd = uv.cwd() or current.cwd
+      save()
     end,
   })
 end

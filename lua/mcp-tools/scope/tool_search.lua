@@ -97,10 +97,10 @@ local STOP_WORDS = {}
 for word in
   (
     'a an and all are as at by can do does for from how i in into is it its me my of on or that the their them'
-    .. ' this to use used using what when where which who with you your'
+    .. ' this to use using what when which with you your'
   ):gmatch('%S+')
 do
-  STOP_WORDS[word] = word ~= 'used' and word ~= 'where' and word ~= 'who' or nil
+  STOP_WORDS[word] = true
 end
 
 --- Splits a text into words without endings, so that "renaming" finds "rename".

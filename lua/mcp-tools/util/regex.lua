@@ -38,16 +38,19 @@ function M.move(text)
   return (text:gsub('[%z\n\194-\239]', MOVED))
 end
 
+--- Returns ranges of code points, written in hexadecimal.
+---@param text string
+---@return integer[][]
+local function code_ranges(text)
+  local out = {}
+  for first, last in text:gmatch('(%x+)%-?(%x*)') do
+    table.insert(out, { tonumber(first, 16), tonumber(last == '' and first or last, 16) })
+  end
+  return out
+end
+
 --- Ranges of code points that `move` keeps in order; without plane 15, to which it moves.
-local SEGMENTS = {
-  { 0, 0 },
-  { 1, 9 },
-  { 10, 10 },
-  { 11, 0x7F },
-  { 0x80, 0xFFFF },
-  { 0x10000, 0xEFFFF },
-  { 0x100000, 0x10FFFF },
-}
+local SEGMENTS = code_ranges('0 1-9 A B-7F 80-FFFF 10000-EFFFF 100000-10FFFF')
 
 ---@param cp integer
 ---@return string
@@ -55,21 +58,10 @@ local function char_of(cp)
   return cp < 0x80 and string.char(cp) or vim.fn.nr2char(cp, 1 --[[@as any]])
 end
 
-local DIGIT, WORD = { { 0x30, 0x39 } }, { { 0x30, 0x39 }, { 0x41, 0x5A }, { 0x5F, 0x5F }, { 0x61, 0x7A } }
-local SPACE = {
-  { 0x9, 0xD },
-  { 0x20, 0x20 },
-  { 0xA0, 0xA0 },
-  { 0x1680, 0x1680 },
-  { 0x2000, 0x200A },
-  { 0x2028, 0x2029 },
-  { 0x202F, 0x202F },
-  { 0x205F, 0x205F },
-  { 0x3000, 0x3000 },
-  { 0xFEFF, 0xFEFF },
-}
+local DIGIT, WORD = code_ranges('30-39'), code_ranges('30-39 41-5A 5F 61-7A')
+local SPACE = code_ranges('9-D 20 A0 1680 2000-200A 2028-2029 202F 205F 3000 FEFF')
 local CLASSES = { d = DIGIT, w = WORD, s = SPACE }
-local LINE_ENDS = { { 0xA, 0xA }, { 0xD, 0xD }, { 0x2028, 0x2029 } }
+local LINE_ENDS = code_ranges('A D 2028-2029')
 local CONTROLS = { t = 0x9, n = 0xA, v = 0xB, f = 0xC, r = 0xD, ['0'] = 0x0 }
 
 -- Parser -----------------------------------------------------------------------------------------------------------

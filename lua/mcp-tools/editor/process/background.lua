@@ -2,7 +2,7 @@
 --- it for a while after its end.
 
 local errors = require('mcp-tools.errors')
-local owners = require('mcp-tools.util.owner')
+local sessions = require('mcp-tools.util.session')
 local timer = require('mcp-tools.util.timer')
 
 local M = {}
@@ -117,7 +117,7 @@ function M.new(opts)
   ---@return any[]
   function list.of(call)
     return vim.tbl_filter(function(work)
-      return owners.is_related(work.owner, call)
+      return sessions.is_related(work.owner, call)
     end, all)
   end
 
@@ -137,7 +137,7 @@ function M.new(opts)
   ---@return string|false
   function list.reason(call, id)
     local work = list.get(call, id)
-    local is_own = not work or owners.is_own(work.owner, call)
+    local is_own = not work or sessions.is_own(work.owner, call)
     return not is_own and ('another session has started this %s'):format(opts.prefix)
   end
 

@@ -4,7 +4,7 @@ local background = require('mcp-tools.editor.process.background')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local jobs = require('mcp-tools.editor.shell.jobs')
-local owners = require('mcp-tools.util.owner')
+local sessions = require('mcp-tools.util.session')
 local project = require('mcp-tools.instances.project')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
 
@@ -45,7 +45,7 @@ function ACTIONS.start(ctx, args)
   if not what then
     return nil, err
   end
-  local job, busy = jobs.start(what, owners.of(ctx))
+  local job, busy = jobs.start(what, sessions.owner_of(ctx))
   if not job then
     return nil, busy
   end
@@ -56,7 +56,7 @@ function ACTIONS.list(ctx)
   return {
     jobs = vim.tbl_map(function(job)
       local row = vim.tbl_extend('error', about(job), { age_s = os.time() - job.started_at })
-      row.other_session = not owners.is_own(job.owner, ctx) or nil
+      row.other_session = not sessions.is_own(job.owner, ctx) or nil
       return row
     end, jobs.of(ctx)),
   }

@@ -5,7 +5,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
 local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
-local owners = require('mcp-tools.util.owner')
+local sessions = require('mcp-tools.util.session')
 local plan = require('mcp-tools.editor.runner.plan')
 local project = require('mcp-tools.instances.project')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
@@ -32,7 +32,7 @@ local function run_of(ctx, args)
     return nil, err
   end
   redacted_text.learn(ctx, ctx.root) -- before progress reports them
-  local run, busy = runs.start(what, { root = ctx.root, owner = owners.of(ctx) })
+  local run, busy = runs.start(what, { root = ctx.root, owner = sessions.owner_of(ctx) })
   if not run then
     return nil, busy
   end

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Nvim
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # the first one installs the agents
+
+Spawn = Callable[..., Awaitable[Nvim]]
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 SHELF = 'class Shelf:\n    def put(self, thing: str) -> "Shelf":\n        return self\n'
@@ -97,7 +100,7 @@ CASES = {
         "opencode", opencode, ("shelf.py", WRONG), env=(("OPENCODE_EXPERIMENTAL_LSP_TOOL", "true"),)
     ),
     "qwen": Case(
-        "qwen-code", qwen, ("shelf.py:2:9", "No diagnostics"), args=("--experimental-lsp",), project=True
+        "qwen-code", qwen, ("shelf.py:2:9", "iagnostics f"), args=("--experimental-lsp",), project=True
     ),
 }
 
@@ -128,40 +131,81 @@ def installed(folder: Path) -> str:
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
-@pytest.mark.parametrize("name", CASES)
-async def test_an_agent(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """It is answered by the editor, which shows no file for it and starts one server."""
+@contextlib.asynccontextmanager
+async def staged(spawn_nvim: Spawn) -> AsyncIterator[Nvim]:
+    """An editor that has a language server for Python, in a project."""
     hindrance = agents.install()
     if hindrance:
         pytest.skip(hindrance)
-    case = CASES[name]
-    bridge = await support.start(spawn_nvim, init=lsp.ATTACH)
-    nvim, home = bridge.nvim, bridge.nvim.home
-    project = home.make("cwd")
+    nvim = (await support.start(spawn_nvim, init=lsp.ATTACH)).nvim
+    project = nvim.home.make("cwd")
     (project / ".git").mkdir(exist_ok=True)
     (project / "shelf.py").write_text(SHELF)
-    user = project / "user.py"
-    user.write_text(USER)
-    await nvim.lua("vim.cmd.edit('shelf.py')")  # the editor has a server for Python
+    (project / "user.py").write_text(USER)
+    await nvim.lua("vim.cmd.edit('shelf.py')")
     await nvim.wait_for("return #vim.lsp.get_clients() == 1")
+    yield nvim
+    assert await nvim.lua("return #vim.lsp.get_clients()") == 1
+    assert await nvim.lua("return #vim.fn.getbufinfo({ buflisted = 1 })") == 1
+    await nvim.lua(lsp.STOP)
+
+
+async def ask(nvim: Nvim, name: str) -> None:
+    """The agent is connected, and its model does its steps."""
+    case, home = CASES[name], nvim.home
+    project = home.make("cwd")
     async with models.serving() as model:
         place = agents.Place(home, project, model)
         argv, env = agents.AGENTS[name](home, project, model)
         told = await connect(nvim, project, case.client, *(("--project",) if case.project else ()))
-        assert '".py"' in Path(told["lsp"]).read_text()
-        assert all(
-            word.replace("%s", str(Path(told["lsp"]).parent)) in told["advice"] for word in case.args[:2]
-        )
+        file = Path(told["lsp"])
+        assert '".py"' in file.read_text()
+        args = [word.replace("%s", str(file.parent)) for word in case.args]
+        assert all(word in told["advice"] for word in args[:2])
         if name == "opencode":
-            config = json.loads((project / "opencode.json").read_text())
-            (project / "opencode.json").write_text(json.dumps(config | {"permission": {"*": "allow"}}))
-        args = [word.replace("%s", str(Path(told["lsp"]).parent)) for word in case.args]
+            file = project / "opencode.json"
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"permission": {"*": "allow"}}))
         env |= dict(case.env) | {"PATH": installed(home.make("bin"))}
-        model.plan(*case.steps(model, str(user)), Step(text="and that was all"))
+        model.plan(*case.steps(model, str(project / "user.py")), Step(text="and that was all"))
         said = await agents.answer(name, place, "look", ([*argv, *args], env), timeout=PATIENCE)
         heard = "\n".join(model.requests)
     for text in case.told:
         assert text in heard, said
-    assert await nvim.lua("return #vim.lsp.get_clients()") == 1
-    assert await nvim.lua("return #vim.fn.getbufinfo({ buflisted = 1 })") == 1
-    await nvim.lua(lsp.STOP)
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_an_agent(name: str, spawn_nvim: Spawn) -> None:
+    """It is answered by the editor, which shows no file for it and starts one server."""
+    async with staged(spawn_nvim) as nvim:
+        await ask(nvim, name)
+
+
+def relays(home: Path) -> dict[int, int]:
+    """The processes `mcp-tools lsp` of an editor's user, with their memory in kB."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"lsp" in words and str(home).encode() in (process / "environ").read_bytes():
+                status = (process / "status").read_text().splitlines()
+                found[int(process.name)] = int(next(x for x in status if x.startswith("VmRSS:")).split()[1])
+    return found
+
+
+async def test_three_agents_at_once(spawn_nvim: Spawn) -> None:
+    """They share one server; each has a process of at most 30 MB."""
+    seen: dict[int, int] = {}
+
+    async def watch(home: Path) -> None:
+        while True:
+            for pid, size in relays(home).items():
+                seen[pid] = max(size, seen.get(pid, 0))
+            await asyncio.sleep(0.1)
+
+    async with staged(spawn_nvim) as nvim:
+        watching = asyncio.create_task(watch(nvim.home.path))
+        await asyncio.gather(*(ask(nvim, name) for name in ("copilot", "qwen", "claude")))
+        watching.cancel()
+    print(f"memory of the relays: {seen}")
+    assert len(seen) >= 3
+    assert max(seen.values()) < 30_000

@@ -39,7 +39,7 @@ async def test_discover(bridge: Served) -> None:
         "prompts": {"listChanged": True},
         "completions": {},
         "logging": {},
-        "extensions": {"io.modelcontextprotocol/tasks": {}},
+        "extensions": {"io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": {}},
     }
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-tools.nvim"
 

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -116,10 +116,13 @@ async def run_or_resume(
     answers = _answers(caller.params.get("inputResponses"))
     state = _state(caller.params)
     result: Outcome | Parked | dict[str, Any] | None
-    if state is None:
+    running: Coroutine[Any, Any, Outcome | Parked | None]
+    if state is not None:
+        running = calls.resume(state["task"], state["seq"], answers, observer)
+    elif answers:
         running = _run(calls, request, answers, observer)
     else:
-        running = calls.resume(state["task"], state["seq"], answers, observer)
+        running = calls.run_attempt(request, observer)
     if tasks is not None and declares_tasks(caller):
         result = await tasks.run(caller, running, None if state is None else state["task"])
     else:

@@ -195,17 +195,22 @@ class Kernel:
         self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None = None
     ) -> InboundModernRoute | Rejection:
         """Validates envelope and headers of a stateless request."""
-        for name in _ROUTING_HEADERS:  # the SDK's function for this walks all headers
-            if len(headers.getall(name, ())) > 1:
-                return Rejection(400, HEADER_MISMATCH, f"{name} header appears more than once")
+        for header in _ROUTING_HEADERS:  # the SDK's function for this walks all headers
+            if len(headers.getall(header, ())) > 1:
+                return Rejection(400, HEADER_MISMATCH, f"{header} header appears more than once")
+        params = request.params or {}
         body = {"method": request.method, "params": request.params}
         verdict = classify_inbound_request(body, headers=headers)  # `headers` is case-insensitive
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
         if request.method == fast_path.METHOD:
-            mismatch = await self._parameter_mismatch(request.params or {}, headers, scope)
-            return verdict if mismatch is None else mismatch
-        if request.method in tasks.METHODS and _names_another_task(request.params or {}, headers):
+            name, arguments = params.get("name"), params.get("arguments") or {}
+            if isinstance(name, str) and isinstance(arguments, dict):  # else the handler reports it better
+                schema = await self._assembly.tools.schema(name, scope)
+                if schema is not None:
+                    mismatch = validate_mcp_param_headers(schema, arguments, headers)
+                    return verdict if mismatch is None else _rejection(mismatch)
+        if request.method in tasks.METHODS and _names_another_task(params, headers):
             text = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
             return Rejection(400, HEADER_MISMATCH, text)
         return verdict
@@ -260,18 +265,6 @@ class Kernel:
         if len(repr(identity)) <= MAX_KEPT_IDENTITY:
             store["client"] = client
         return client
-
-    async def _parameter_mismatch(
-        self, params: dict[str, Any], headers: MultiMapping[str], scope: Scope | None
-    ) -> Rejection | None:
-        name, arguments = params.get("name"), params.get("arguments") or {}
-        if not isinstance(name, str) or not isinstance(arguments, dict):
-            return None  # the handler reports it better
-        schema = await self._assembly.tools.schema(name, scope)
-        if schema is None:
-            return None
-        rejection = validate_mcp_param_headers(schema, arguments, headers)
-        return None if rejection is None else _rejection(rejection)
 
 
 def well_formed(params: dict[str, Any]) -> dict[str, Any]:

@@ -47,18 +47,15 @@ end
 ---@param path string
 ---@return boolean ok, string? err
 function M.ensure_dir(path)
-  if not uv.fs_lstat(path) then
-    local ok, err = pcall(vim.fn.mkdir, path, 'p', DIR_MODE)
-    if not ok and not uv.fs_lstat(path) then
-      return false, ('cannot create the directory %s: %s'):format(path, err)
-    end
+  local _, err = pcall(vim.fn.mkdir, path, 'p', DIR_MODE) -- does nothing if it exists
+  local stat = uv.fs_lstat(path)
+  if not stat then
+    return false, ('cannot create the directory %s: %s'):format(path, err)
   end
-  local fault = M.fault(path, 'directory')
+  local fault = fault_of(path, 'directory', stat)
   if fault then
     return false, fault
-  end
-  local stat = uv.fs_lstat(path)
-  if stat and uv.getuid and bit.band(stat.mode, PERMISSION_BITS) ~= DIR_MODE then
+  elseif uv.getuid and bit.band(stat.mode, PERMISSION_BITS) ~= DIR_MODE then
     uv.fs_chmod(path, DIR_MODE)
   end
   return true

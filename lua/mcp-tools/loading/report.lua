@@ -22,34 +22,37 @@ local M = {}
 ---@field on boolean
 ---@field loadable boolean whether there is a file to load it from
 
+--- Calls a function for each registered definition and each bundled file.
+---@param registry mcp-tools.Registry
+---@param fn fun(kind: mcp-tools.KindOption, name: string, group: string?, on: boolean, entry: table?)
+local function each(registry, fn)
+  for _, row in ipairs(kinds.rows) do
+    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.disabled[row.kind] }) do
+      for _, entry in pairs(entries) do
+        fn(row.option, entry.name, row.grouped and source.group(entry) or nil, on, entry)
+      end
+    end
+  end
+  for _, kind in ipairs(kinds.options()) do
+    for _, file in ipairs(bundled.files(kind)) do
+      fn(kind, file.name, file.group, false)
+    end
+  end
+end
+
 --- Returns all items, sorted by kind and name.
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Item[]
 function M.items(registry)
   local list, seen = {}, {}
-  for _, option in ipairs(kinds.options()) do
-    seen[option] = {}
-  end
-  local function add(kind, name, group, on, loadable)
-    seen[kind][name] = true
-    table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
-  end
-  for _, row in ipairs(kinds.rows) do
-    for on, entries in pairs({ [true] = registry.entries[row.kind], [false] = registry.disabled[row.kind] }) do
-      for _, entry in pairs(entries) do
-        local from = entry.source or {}
-        local loadable = from.found_in ~= nil or from.origin ~= 'registered'
-        add(row.option, entry.name, row.grouped and source.group(entry) or nil, on, loadable)
-      end
+  each(registry, function(kind, name, group, on, entry)
+    local from = entry and entry.source or {}
+    local loadable = from.found_in ~= nil or from.origin ~= 'registered'
+    if entry or not seen[kind .. ' ' .. name] then
+      seen[kind .. ' ' .. name] = true
+      table.insert(list, { kind = kind, name = name, group = group, on = on, loadable = loadable })
     end
-  end
-  for kind, known in pairs(seen) do
-    for _, file in ipairs(bundled.files(kind)) do
-      if not known[file.name] then
-        add(kind, file.name, file.group, false, true)
-      end
-    end
-  end
+  end)
   table.sort(list, function(a, b)
     return a.kind ~= b.kind and a.kind > b.kind or a.kind == b.kind and a.name < b.name
   end)
@@ -87,24 +90,12 @@ function M.unknown_names(registry)
     known[kind] = { all = true, recommended = kinds.row(kind).grouped }
   end
   local tools, groups = {}, {}
-  local function note(kind, name, group)
+  each(registry, function(kind, name, group)
     known[kind][name], known[kind][group or name] = true, true
     if kind == 'tools' then
       tools[name], groups[group] = true, true
     end
-  end
-  for _, row in ipairs(kinds.rows) do -- not `items`: there may be thousands, and this is done for every list
-    for _, entries in ipairs({ registry.entries[row.kind], registry.disabled[row.kind] }) do
-      for _, entry in pairs(entries) do
-        note(row.option, entry.name, row.grouped and source.group(entry) or nil)
-      end
-    end
-  end
-  for _, kind in ipairs(kinds.options()) do
-    for _, file in ipairs(bundled.files(kind)) do
-      note(kind, file.name, file.group)
-    end
-  end
+  end)
   known['approval.tools'], known['approval.groups'] = tools, groups
   local list = {}
   for option, names in vim.spairs(given) do

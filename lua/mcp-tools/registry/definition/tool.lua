@@ -36,7 +36,7 @@ local M = {}
 ---@field check_output mcp-tools.Validator?
 ---@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
----@field adapts boolean? arguments in another form than the schema has are converted (schema/adapt.lua)
+---@field adapts boolean? arguments in another form than the schema has are converted (calls/kinds/tool.lua)
 ---@field prepare? fun(args: table): table?, mcp-tools.Error? converts arguments before they are checked
 ---@field aliases table<string, table|fun(args: table): table>? older name → arguments that it adds, or a function that
 ---  maps its arguments

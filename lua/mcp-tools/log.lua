@@ -77,12 +77,10 @@ end
 ---@param text string
 ---@return string
 local function without_controls(text)
-  text = text:gsub('[%z\1-\8\11-\31\127]', function(char)
+  local function code(char)
     return ('<U+%04X>'):format(char:byte())
-  end)
-  return (text:gsub('\194([\128-\159])', function(char)
-    return ('<U+%04X>'):format(char:byte())
-  end))
+  end
+  return (text:gsub('[%z\1-\8\11-\31\127]', code):gsub('\194([\128-\159])', code))
 end
 
 --- Removes secrets and cuts a text to the maximum length.

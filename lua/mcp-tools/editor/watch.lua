@@ -12,11 +12,9 @@ local M = {}
 --- Watches autocommand events.
 ---@param events string|string[]
 ---@param fn fun(args: table)
----@param opts? { pattern: string|string[]? }
 ---@return fun() stop
-function M.events(events, fn, opts)
+function M.events(events, fn)
   local id = api.nvim_create_autocmd(events, {
-    pattern = opts and opts.pattern,
     desc = 'mcp-tools: a client has subscribed',
     callback = function(args)
       fn(args) -- ignore its result: true would delete the autocommand

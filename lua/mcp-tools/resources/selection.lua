@@ -15,17 +15,11 @@ return {
     ctx({ selection = focus.selection(ctx.root) or vim.NIL })
   end,
   watch = function(changed)
-    local stop_modes = watch.events('ModeChanged', changed, { pattern = { '*:[vV\22]*', '[vV\22]*:*' } })
-    local stop_moves = watch.events('CursorMoved', function()
-      if vim.fn.mode():find('^[vV\22]') then
+    return watch.events({ 'ModeChanged', 'CursorMoved', 'BufEnter' }, function(args)
+      local modes = ':' .. (args.event == 'ModeChanged' and args.match or vim.fn.mode())
+      if args.event == 'BufEnter' or modes:find(':[vV\22]') then
         changed()
       end
     end)
-    local stop_files = watch.events('BufEnter', changed)
-    return function()
-      stop_modes()
-      stop_moves()
-      stop_files()
-    end
   end,
 }

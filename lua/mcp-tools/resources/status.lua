@@ -32,7 +32,7 @@ return {
     local modified = {}
     for _, info in ipairs(vim.fn.getbufinfo({ bufmodified = 1 })) do
       if vim.bo[info.bufnr].buftype == '' then
-        table.insert(modified, info.name ~= '' and access.shown(info.name, ctx.root) or ('buffer ' .. info.bufnr))
+        table.insert(modified, buffers.shown(info.bufnr, ctx.root))
       end
     end
     local current = buffers.current()

@@ -64,19 +64,6 @@ function Interview:cancel()
   return self:close()
 end
 
----@param questions any
----@return mcp-tools.Error?
-local function refusal(questions)
-  local fault = answers.fault(questions)
-  if fault then
-    return errors.new('validation_error', fault)
-  elseif #vim.api.nvim_list_uis() == 0 then
-    return errors.new('capability_missing', 'nobody can be asked: the editor has no UI')
-  elseif #open >= MAX_OPEN then
-    return errors.new('busy', ('%d interviews are open; try again later'):format(#open))
-  end
-end
-
 --- Starts an interview. `cb` is called once, asynchronously; after `cancel` it is not called.
 ---@param questions mcp-tools.InterviewQuestion[]
 ---@param from string? who asks
@@ -84,7 +71,14 @@ end
 ---@return { cancel: fun(self): boolean } handle
 function M.ask(questions, from, cb)
   local interview = setmetatable({ from = from, waiting = 0, cb = cb }, Interview)
-  local err = refusal(questions)
+  local fault, err = answers.fault(questions), nil
+  if fault then
+    err = errors.new('validation_error', fault)
+  elseif #vim.api.nvim_list_uis() == 0 then
+    err = errors.new('capability_missing', 'nobody can be asked: the editor has no UI')
+  elseif #open >= MAX_OPEN then
+    err = errors.new('busy', ('%d interviews are open; try again later'):format(#open))
+  end
   if err then
     vim.schedule(function()
       if not interview.closed then

@@ -6,6 +6,7 @@ local interpreter = require('mcp-tools.bridge.interpreter')
 local process = require('mcp-tools.editor.process')
 local project = require('mcp-tools.instances.project')
 local strings = require('mcp-tools.util.strings')
+local timer = require('mcp-tools.util.timer')
 local trim = require('mcp-tools.util.trim')
 
 local uv = vim.uv
@@ -150,39 +151,41 @@ function M.run(opts, cb)
   end)
 end
 
--- Interval of the checks in ms. They run in libuv's threads, and only while the bridge cannot start.
-local CHECK_INTERVAL = 1000
--- Delay of the first check in ms: a build step that started together with this editor is not visible at once.
-local GRACE = 1500
+-- Interval of the checks in ms, while the bridge cannot start. The first one must not be earlier: a build step that
+-- started together with this editor is not visible at once.
+local CHECK_INTERVAL = 1500
 
-local timer ---@type uv.uv_timer_t?
+local checks ---@type mcp-tools.Timer?
 
 --- Stops waiting.
 function M.stop_waiting()
-  if timer then
-    timer:stop()
-    timer:close()
-    timer = nil
+  if checks then
+    checks:stop()
   end
+end
+
+---@param path string
+---@return string
+local function version_of(path)
+  local stat = uv.fs_stat(path)
+  return stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino) or 'none'
 end
 
 --- Waits for an installation by another process. Calls `on_built` once when the environment fits this version of the
 --- plugin, and `on_fault` for each check that finds a change but no such environment.
 ---@param on_built fun()
+---@param on_fault fun(fault: mcp-tools.bridge.PythonFault)
 function M.await(on_built, on_fault)
   M.stop_waiting()
-  local own = assert(uv.new_timer())
-  timer = own
-  -- An installation writes the stamp last. (A file watch would miss a stamp written before it starts.)
-  local dir = interpreter.environment_dir()
-  local stamp, note = vim.fs.joinpath(dir, '.lock-hash'), dir .. '.lock'
-  local seen
+  local dir, seen = interpreter.environment_dir(), nil
   local under_way = false -- an installation that is running may end without a change of these files
-
-  local check = vim.schedule_wrap(function()
-    if timer ~= own then
+  checks = timer.every(CHECK_INTERVAL, function()
+    -- An installation writes the stamp last. (A file watch would miss a stamp written before it starts.)
+    local now = version_of(vim.fs.joinpath(dir, '.lock-hash')) .. version_of(dir .. '.lock')
+    if now == seen and not under_way then
       return
     end
+    seen = now
     local fault = interpreter.environment_fault()
     if fault then
       under_way = fault.under_way == true
@@ -191,23 +194,6 @@ function M.await(on_built, on_fault)
     log.info('the Python environment has been built')
     M.stop_waiting()
     on_built()
-  end)
-
-  ---@param stat? uv.fs_stat.result
-  local function version(stat)
-    return stat and ('%d.%d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.ino) or 'none'
-  end
-
-  own:start(GRACE, CHECK_INTERVAL, function()
-    uv.fs_stat(stamp, function(_, stamped)
-      uv.fs_stat(note, function(_, noted)
-        local now = version(stamped) .. version(noted)
-        if under_way or now ~= seen then
-          seen = now
-          check()
-        end
-      end)
-    end)
   end)
 end
 

@@ -44,10 +44,6 @@ local function write(verb, arguments, shown, done)
       done()
     end
   end)
-  local buffer = vim.fn.bufnr(('mcp-tools://%s %s'):format(verb, arguments[1]))
-  if buffer ~= -1 then
-    vim.api.nvim_buf_delete(buffer, { force = true })
-  end
 end
 
 ---@param verb string
@@ -61,16 +57,16 @@ function show(verb, arguments, done)
       local is = verb == 'connect' and 'is already connected' or 'is not connected'
       return notify.info(('%s %s (%s)'):format(arguments[1], is, short(answer.path)))
     end
-    local window = verb .. ' ' .. arguments[1]
-    local lines = sanitize.lines(answer.diff)
+    local buffer ---@type integer
     local function confirm()
       if scratch.reveal() then
         vim.api.nvim_echo({ { 'more below: read on, then press the key again' } }, false, {})
       else
         write(verb, arguments, answer.diff, done)
+        scratch.close(buffer)
       end
     end
-    scratch.show(window, lines, {
+    buffer = scratch.show(verb .. ' ' .. arguments[1], sanitize.lines(answer.diff), {
       filetype = 'diff',
       spans = diff.spans,
       title = short(answer.path),

@@ -2,21 +2,13 @@
 
 local findings = require('mcp-tools.editor.diagnostics.findings')
 
-return {
-  name = 'fix_diagnostics',
-  title = 'Fix diagnostics',
-  description = 'Fixes the errors and warnings that the editor shows, with the code around them.',
-  args = findings.prompt_args(),
-  run = function(ctx, args)
-    local text, fault = findings.prompt_text(ctx, args)
-    if not text then
-      return ctx:fail('not_found', fault)
-    end
-    ctx(
-      'Fix these diagnostics of my editor. Begin with those that cause others, change no more than is needed, and do'
-        .. ' not silence a warning instead of fixing its cause. Files may have unsaved changes: read them'
-        .. ' through the editor. Finally, read nvim://diagnostics to check that they are fixed.\n\n'
-        .. text
-    )
-  end,
-}
+return findings.prompt(
+  {
+    name = 'fix_diagnostics',
+    title = 'Fix diagnostics',
+    description = 'Fixes the errors and warnings that the editor shows, with the code around them.',
+  },
+  'Fix these diagnostics of my editor. Begin with those that cause others, change no more than is needed, and do'
+    .. ' not silence a warning instead of fixing its cause. Files may have unsaved changes: read them'
+    .. ' through the editor. Finally, read nvim://diagnostics to check that they are fixed.'
+)

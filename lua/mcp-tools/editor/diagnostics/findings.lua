@@ -363,12 +363,12 @@ local function entry(item)
   return head .. '\n' .. excerpt.fenced(code)
 end
 
---- Returns the text of a prompt about diagnostics.
+--- Returns the diagnostics for a prompt.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, severity: string? }
 ---@return string? text
 ---@return string? fault
-function M.prompt_text(ctx, args)
+local function prompt_text(ctx, args)
   local bufnr
   if args.severity and not vim.list_contains(SEVERITIES, args.severity) then
     return nil, ('severity must be one of %s'):format(table.concat(SEVERITIES, ', '))
@@ -402,25 +402,36 @@ function M.prompt_text(ctx, args)
   return (utf8.repair(table.concat(parts, '\n\n')))
 end
 
---- Returns the arguments of prompts about diagnostics.
----@return mcp-tools.PromptArg[]
-function M.prompt_args()
-  return {
-    {
-      name = 'path',
-      description = 'File that is open; default: the whole project',
-      complete = path_completion.buffers,
+--- Makes a prompt about diagnostics.
+---@param fields { name: string, title: string, description: string }
+---@param task string what to do with the diagnostics
+---@return mcp-tools.Prompt
+function M.prompt(fields, task)
+  return vim.tbl_extend('error', fields, {
+    args = {
+      {
+        name = 'path',
+        description = 'File that is open; default: the whole project',
+        complete = path_completion.buffers,
+      },
+      {
+        name = 'severity',
+        description = 'Minimum severity: error, warning, info or hint',
+        complete = function(ctx, prefix)
+          ctx(vim.tbl_filter(function(value)
+            return vim.startswith(value, prefix:lower())
+          end, SEVERITIES))
+        end,
+      },
     },
-    {
-      name = 'severity',
-      description = 'Minimum severity: error, warning, info or hint',
-      complete = function(ctx, prefix)
-        ctx(vim.tbl_filter(function(value)
-          return vim.startswith(value, prefix:lower())
-        end, SEVERITIES))
-      end,
-    },
-  }
+    run = function(ctx, args)
+      local text, fault = prompt_text(ctx, args)
+      if not text then
+        return ctx:fail('not_found', fault)
+      end
+      ctx(task .. '\n\n' .. text)
+    end,
+  })
 end
 
 return M

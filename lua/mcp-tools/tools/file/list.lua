@@ -3,7 +3,6 @@
 local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
-local file_names = require('mcp-tools.editor.search.names')
 local paths = require('mcp-tools.files.paths')
 local result = require('mcp-tools.editor.result')
 local search_files = require('mcp-tools.editor.search.files')
@@ -53,7 +52,7 @@ return {
       local text = 'path: %s is a file; file_read reads it'
       return nil, errors.new('not_found', text:format(access.shown(directory, ctx.root)))
     end
-    local names, source, cut = file_names.list(ctx, directory, { ignored = args.ignored })
+    local names, source, cut = search_files.names(ctx, directory, { ignored = args.ignored })
     local matches, invalid = search_files.matcher(args.globs or {})
     if not matches then
       return nil, invalid

@@ -12,7 +12,7 @@ local history = require('mcp-tools.editor.edit.history')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local moved_imports = require('mcp-tools.editor.lsp.moved_imports')
-local names = require('mcp-tools.editor.search.names')
+local search_files = require('mcp-tools.editor.search.files')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
 local request = require('mcp-tools.editor.lsp.request')
@@ -164,7 +164,7 @@ local function exposed_file(ctx, from, to)
     return nil
   end
   local pause = time_slice.of(ctx)
-  for _, name in ipairs((names.list(ctx, from, { ignored = true }))) do
+  for _, name in ipairs((search_files.names(ctx, from, { ignored = true }))) do
     local path = from .. '/' .. name
     if sensitive.is_sensitive(path) and not sensitive.is_sensitive(to .. '/' .. name) then
       return path

@@ -2,7 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.editor.arguments')
-local file_names = require('mcp-tools.editor.search.names')
+local search_files = require('mcp-tools.editor.search.files')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local redacted_text = require('mcp-tools.editor.result.redacted_text')
@@ -66,7 +66,7 @@ local function add_files(ctx, list, withheld, folder, kind)
   end
   local files = vim.tbl_filter(function(file)
     return file:find(kind == 'skill' and 'SKILL%.md$' or '%.md$') ~= nil
-  end, (file_names.list(ctx, folder, { ignored = true })))
+  end, (search_files.names(ctx, folder, { ignored = true })))
   for _, file in ipairs(vim.list_slice(files, 1, MAX_FILES)) do
     local path, name = folder .. '/' .. file, file:gsub('%.md$', '')
     local text = text_of(ctx, path, withheld)

@@ -6,42 +6,31 @@ local task = require('mcp-tools.util.task')
 
 local M = {}
 
---- Returns a ctx like that of a call, and a function that ends it and its processes.
----@return table ctx
----@return fun() finish
-local function new_ctx()
-  local over, hooks = false, {}
-  local function nothing() end
-  local call = {}
+local function nothing() end
+
+--- Runs `fn` in a coroutine, with a ctx like that of a call. An error is logged, and `cb` is not called.
+---@generic T
+---@param fn fun(ctx: mcp-tools.Ctx): T
+---@param cb fun(value: T)
+function M.run(fn, cb)
+  local over, hooks, call = false, {}, {}
   function call.ended()
     return over
   end
   function call.on_end(_, hook)
     table.insert(hooks, hook)
   end
-  local ctx = { root = project.root(), call = call }
-  ctx.on_cancel, ctx.cancelled, ctx.covers, ctx.progress = nothing, call.ended, nothing, nothing
-  return ctx, function()
+  local fields = { root = project.root(), call = call, cancelled = call.ended }
+  fields.on_cancel, fields.covers, fields.progress = nothing, nothing, nothing
+  task.run(fields, fn --[[@as fun(task: mcp-tools.Task): any]], function(ok, value)
     over = true
     for _, hook in ipairs(hooks) do
       hook()
     end
-  end
-end
-
---- Runs `fn` in a coroutine. An error is logged, and `cb` is not called.
----@generic T
----@param fn fun(ctx: mcp-tools.Ctx): T
----@param cb fun(value: T)
-function M.run(fn, cb)
-  local fields, finish = new_ctx()
-  task.run(fields, fn --[[@as fun(task: mcp-tools.Task): any]], function(ok, value)
-    finish()
     if ok then
-      cb(value)
-    else
-      log.error('work for a question failed: %s', value)
+      return cb(value)
     end
+    log.error('work for a question failed: %s', value)
   end)
 end
 

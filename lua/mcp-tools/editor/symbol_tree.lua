@@ -40,7 +40,7 @@ end
 --- Returns the name of a kind.
 ---@param number integer
 ---@return string
-function M.kind_name(number)
+local function kind_name(number)
   return kind_names[number] or 'symbol'
 end
 
@@ -192,7 +192,7 @@ local function node_of(item, encoding, parent)
   local last = range['end']
   local node = {
     name = item.name,
-    kind = M.kind_name(item.kind),
+    kind = kind_name(item.kind),
     line = range.start.line + 1,
     -- A range that ends before the first character of a line does not reach it.
     end_line = (last.character == 0 and last.line > range.start.line) and last.line or last.line + 1,

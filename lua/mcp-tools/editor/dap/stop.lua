@@ -150,7 +150,7 @@ end
 ---@param entry mcp-tools.dap.Entry
 ---@param root string
 ---@return string[]?
-function M.unbound(entry, root)
+local function unbound(entry, root)
   local bad, good = {}, {}
   for _, each in ipairs(sessions.family(entry.root)) do
     for path, lines in pairs(each.bound) do
@@ -246,7 +246,7 @@ function M.describe(ctx, entry, waited)
   else
     answer.exit_code = which.exit_code
     answer.waited_ms = state == 'running' and waited or nil
-    answer.unbound = M.unbound(which, ctx.root)
+    answer.unbound = unbound(which, ctx.root)
   end
   answer.output, answer.output_left_out = new_output(which, state == 'ended' and LAST_OUTPUT or OUTPUT)
   return answer

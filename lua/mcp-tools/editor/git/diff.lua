@@ -10,7 +10,7 @@ local utf8 = require('mcp-tools.util.utf8')
 local M = {}
 
 --- Maximum number of files in one diff, for the length of the command line.
-M.MAX_FILES = 2000
+local MAX_FILES = 2000
 
 local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\a'] = '\\a', ['\b'] = '\\b', ['\t'] = '\\t', ['\n'] = '\\n' }
 ESCAPES['\v'], ESCAPES['\f'], ESCAPES['\r'] = '\\v', '\\f', '\\r'
@@ -80,7 +80,7 @@ function M.files(ctx, command, path)
     if name and not seen[name] then -- an unmerged file is listed twice
       seen[name] = true
       found.total = found.total + 1
-      if found.total > M.MAX_FILES then
+      if found.total > MAX_FILES then
         found.cut = true
       elseif readable(name) then
         table.insert(found.files, { path = name, added = tonumber(added), deleted = tonumber(deleted) })

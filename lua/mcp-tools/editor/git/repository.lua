@@ -181,7 +181,7 @@ end
 --- user allows. Otherwise the name of a revision could lead to another repository.
 ---@param common string resolved
 ---@return string? fault
-function M.objects_fault(common)
+local function objects_fault(common)
   local own = common .. '/objects'
   local first = uv.fs_realpath(own)
   if not first then
@@ -218,7 +218,7 @@ function M.find(directory)
   while true do
     local found, fault = M.at(directory)
     if found then
-      fault = M.objects_fault(found.common)
+      fault = objects_fault(found.common)
       return not fault and found or nil, fault
     elseif fault then
       return nil, fault

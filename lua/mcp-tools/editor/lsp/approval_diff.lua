@@ -7,6 +7,7 @@ local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
+local canonical_json = require('mcp-tools.util.canonical_json')
 local clients = require('mcp-tools.editor.lsp.clients')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -48,17 +49,11 @@ local kept = lru(32)
 ---@param args table
 ---@return string
 local function key_of(what, args)
-  local parts = { what }
-  for name, value in vim.spairs(args) do
-    if name ~= 'preview' and name ~= 'timeout_ms' then
-      table.insert(parts, ('%s=%s'):format(name, vim.inspect(value)))
-    end
-  end
+  local known = vim.tbl_extend('force', args, { preview = false, timeout_ms = 0 })
   if not args.line and not args.symbol then
-    table.insert(parts, table.concat(api.nvim_win_get_cursor(0), ':'))
-    table.insert(parts, api.nvim_get_current_buf())
+    known.cursor = { api.nvim_get_current_buf(), unpack(api.nvim_win_get_cursor(0)) }
   end
-  return table.concat(parts, '\1')
+  return what .. canonical_json.text(known)
 end
 
 --- Remembers the diff of a preview.

@@ -17,7 +17,7 @@ local M = {}
 local MAX_TEXT = 1000
 
 --- Name of each entry type.
-M.KINDS = { E = 'error', W = 'warning', I = 'info', N = 'note' }
+local KINDS = { E = 'error', W = 'warning', I = 'info', N = 'note' }
 
 ---@class mcp-tools.QuickfixList
 ---@field window integer? window of a location list; nil: the quickfix list
@@ -130,7 +130,7 @@ function M.entries(items, root, pause)
       column = column_of(item, item.lnum, item.col),
       end_line = item.end_lnum > 0 and item.end_lnum or nil,
       end_column = column_of(item, item.end_lnum, item.end_col),
-      kind = M.KINDS[item.type:upper()],
+      kind = KINDS[item.type:upper()],
       text = text and utf8.cut((utf8.repair(text)), MAX_TEXT),
       withheld = verdict.why,
     }
@@ -140,7 +140,7 @@ function M.entries(items, root, pause)
 end
 
 local TYPES = {}
-for type, kind in pairs(M.KINDS) do
+for type, kind in pairs(KINDS) do
   TYPES[kind] = type
 end
 

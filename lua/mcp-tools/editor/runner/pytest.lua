@@ -91,7 +91,7 @@ end
 --- Returns the project's Python: of the active environment, of one in the project, or any.
 ---@param root string
 ---@return string
-function M.python(root)
+local function python(root)
   local active = vim.env.VIRTUAL_ENV
   for _, directory in ipairs({ active or '', root .. '/.venv', root .. '/venv' }) do
     local program = directory .. '/bin/python'
@@ -110,7 +110,7 @@ end
 ---@return string[] argv
 ---@return table<string, string> env without `EVENTS`
 function M.command(root, files, names, options)
-  local argv = { M.python(root), '-m', 'pytest', '-p', 'mcp_tools_pytest', '-v', '--color=no', '--tb=short' }
+  local argv = { python(root), '-m', 'pytest', '-p', 'mcp_tools_pytest', '-v', '--color=no', '--tb=short' }
   if #names > 0 and #files == 0 then
     table.insert(argv, '--continue-on-collection-errors') -- of files that may not have the tests
   end

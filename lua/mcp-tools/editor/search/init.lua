@@ -17,7 +17,7 @@ local api = vim.api
 local M = {}
 
 --- Maximum number of matches in one search.
-M.MAX_MATCHES = 100000
+local MAX_MATCHES = 100000
 
 --- Size of the texts that one process searches, in bytes.
 local MAX_BATCH = 4 * 1024 * 1024
@@ -329,7 +329,7 @@ function M.find(ctx, query, opts)
     cut = err == true,
     place = place,
     engine = engine,
-    max = opts.max or M.MAX_MATCHES,
+    max = opts.max or MAX_MATCHES,
   }
   list = readable(ctx, found, list, matches)
   local plain = not engine and M.matcher(query)

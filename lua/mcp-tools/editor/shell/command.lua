@@ -42,7 +42,7 @@ local ESCAPES = { ['\n'] = '\\n', ['\t'] = '\\t', ['\r'] = '\\r', ['\\'] = '\\\\
 --- Quotes an argument in one line, so that it cannot look like two arguments or a line of the question.
 ---@param text string
 ---@return string
-function M.quoted(text)
+local function quoted(text)
   if text:find('%c') then
     return "$'"
       .. text:gsub("[%c\\']", function(char)
@@ -60,7 +60,7 @@ end
 ---@param argv string[]
 ---@return string
 function M.line(argv)
-  return table.concat(vim.tbl_map(M.quoted, argv), ' ')
+  return table.concat(vim.tbl_map(quoted, argv), ' ')
 end
 
 ---@param line string
@@ -132,11 +132,11 @@ end
 ---@param command mcp-tools.shell.Command
 ---@return string
 function M.preview(command)
-  local lines = { 'in ' .. (command.cwd:find('%c') and M.quoted(command.cwd) or command.cwd) }
+  local lines = { 'in ' .. (command.cwd:find('%c') and quoted(command.cwd) or command.cwd) }
   local names = vim.tbl_keys(command.env or {})
   table.sort(names)
   for _, name in ipairs(names) do
-    table.insert(lines, ('%s=%s'):format(name:find('^[%w_]+$') and name or M.quoted(name), M.quoted(command.env[name])))
+    table.insert(lines, ('%s=%s'):format(name:find('^[%w_]+$') and name or quoted(name), quoted(command.env[name])))
   end
   table.insert(lines, '$ ' .. command.shown)
   return table.concat(lines, '\n')

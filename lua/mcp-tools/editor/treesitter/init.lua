@@ -15,7 +15,7 @@ local MAX_SLICES, MAX_NS = 2000, 8e9
 local TURN = 4e6
 --- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
 --- be interrupted.
-M.MAX_CHILDREN = 2000
+local MAX_CHILDREN = 2000
 
 --- The runtime path is searched again for a missing parser after this time, ns.
 local MISSING = 10e9
@@ -172,7 +172,7 @@ end
 ---@param name string
 ---@return TSNode? child nil for a node with too many children to search
 function M.field(node, name)
-  return node:child_count() <= M.MAX_CHILDREN and node:field(name)[1] or nil
+  return node:child_count() <= MAX_CHILDREN and node:field(name)[1] or nil
 end
 
 --- Reports whether a syntax error has left a node with too many children to search the tree. Nodes with fewer bytes
@@ -183,8 +183,8 @@ end
 function M.is_wide(root, done, now)
   local wide, open = false, {}
   local function enter(node)
-    if node:has_error() and node:byte_length() > M.MAX_CHILDREN then
-      wide = wide or node:type() == 'ERROR' and node:child_count() > M.MAX_CHILDREN
+    if node:has_error() and node:byte_length() > MAX_CHILDREN then
+      wide = wide or node:type() == 'ERROR' and node:child_count() > MAX_CHILDREN
       table.insert(open, node:iter_children())
     end
   end

@@ -131,6 +131,48 @@ describe('a request', function()
   end)
 end)
 
+describe('positions', function()
+  it('in lines that are the same in both texts lead there and back, whatever else was changed', function()
+    local documents = require('mcp-tools.editor.language_server.documents')
+    local text_diff = require('mcp-tools.editor.text.diff')
+    math.randomseed(7)
+    for _ = 1, 300 do
+      local disk, lines = {}, {}
+      for i = 1, math.random(1, 12) do
+        disk[i] = ('%s𝄞ä%d'):format(('x'):rep(math.random(0, 3)), math.random(1, 9))
+      end
+      for _, line in ipairs(disk) do
+        local change = math.random(1, 6)
+        if change == 1 then
+          table.insert(lines, 'new')
+        end
+        if change ~= 2 then
+          table.insert(lines, change == 3 and line .. '!' or line)
+        end
+      end
+      local document = { disk = disk, lines = lines, spans = text_diff.spans(disk, lines) }
+      local changed = {}
+      for _, span in ipairs(document.spans) do
+        for row = span[1], span[1] + span[2] - 1 do
+          changed[row] = true
+        end
+      end
+      for row, line in ipairs(disk) do
+        local place = { line = row - 1, character = math.random(0, vim.fn.strchars(line)) }
+        local there, gone = documents.to_server(document, place, 'utf-8')
+        if not changed[row] then
+          t.eq({ line, false }, { lines[there.line + 1], gone })
+          local back = documents.to_client(document, there, 'utf-8')
+          t.eq(row - 1, back.line)
+          t.eq(there, (documents.to_server(document, back, 'utf-8')))
+        elseif not gone then
+          t.ok(lines[there.line + 1] and there.character <= #lines[there.line + 1])
+        end
+      end
+    end
+  end)
+end)
+
 describe('a result', function()
   it('names no file outside of the project and no sensitive one', function()
     local secret = project.write('.env', 'TOKEN=abcdef\n')
@@ -151,6 +193,19 @@ describe('a result', function()
     local _, err = ask('textDocument/references', at(1, 0))
     t.eq('access_denied', err.code)
     t.eq(false, vim.api.nvim_buf_get_name(0) == other)
+  end)
+
+  it('in many closed files is converted by their texts', function()
+    local found = {}
+    for i = 1, 400 do
+      local other = project.write(('many/%d.txt'):format(i), 'ä one\n')
+      for _ = 1, 5 do
+        table.insert(found, location(0, 3, 6, other))
+      end
+    end
+    server({ referencesProvider = true }, { ['textDocument/references'] = found })
+    local result = t.ok(ask('textDocument/references', at(1, 0)))
+    t.eq({ 2000, location(0, 2, 5).range }, { #result, result[2000].range })
   end)
 
   it('of a call hierarchy has the ranges of the caller', function()

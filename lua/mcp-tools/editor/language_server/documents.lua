@@ -54,24 +54,27 @@ local function lines_on_disk(ctx, path, bufnr)
   return bytes and file_text.lines_of((file_text.as_buffer(bytes, bufnr))) or nil
 end
 
---- Reads what is needed to convert positions in a file.
+--- Returns a function that reads what is needed to convert positions in files.
 ---@param ctx mcp-tools.Ctx inside a coroutine
----@param path string resolved
----@param encoding mcp-tools.lsp.Encoding of the server
----@return mcp-tools.lsp.Document
-function M.load(ctx, path, encoding)
-  local bufnr = buffers.of_path(path)
-  local disk = bufnr and vim.bo[bufnr].modified and lines_on_disk(ctx, path, bufnr) or nil
-  if not disk and encoding == UTF16 then
-    return {}
-  elseif not bufnr or not vim.api.nvim_buf_is_loaded(bufnr) then
-    return { lines = lines_on_disk(ctx, path) }
+---@return fun(path: string, encoding: mcp-tools.lsp.Encoding): mcp-tools.lsp.Document load takes a resolved path, and
+---  the encoding of the server
+function M.loader(ctx)
+  local buffer_of = buffers.of_paths()
+  return function(path, encoding)
+    local bufnr = buffer_of(path)
+    local is_loaded = bufnr and vim.api.nvim_buf_is_loaded(bufnr)
+    local disk = is_loaded and vim.bo[bufnr].modified and lines_on_disk(ctx, path, bufnr) or nil
+    if not disk and encoding == UTF16 then
+      return {}
+    elseif not is_loaded then
+      return { lines = lines_on_disk(ctx, path) }
+    end
+    local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    local spans = disk and ctx:await(function(done)
+      text_diff.spans_async(disk, lines, done)
+    end)
+    return { lines = lines, disk = disk, spans = spans }
   end
-  local lines = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  local spans = disk and ctx:await(function(done)
-    text_diff.spans_async(disk, lines, done)
-  end)
-  return { lines = lines, disk = disk, spans = spans }
 end
 
 --- Finds the row of another text.

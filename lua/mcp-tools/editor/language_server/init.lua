@@ -119,11 +119,11 @@ end
 ---@return (fun(client: vim.lsp.Client): table)?
 ---@return mcp-tools.Error? err
 local function converted(ctx, opened, params, list)
-  local by_encoding = {}
+  local by_encoding, load = {}, documents.loader(ctx)
   for _, client in ipairs(list) do
     local encoding = client.offset_encoding
     if not by_encoding[encoding] then
-      local document = documents.load(ctx, opened.path, encoding)
+      local document = load(opened.path, encoding)
       local copy = vim.deepcopy(params)
       copy.textDocument = copy.textDocument and { uri = vim.uri_from_bufnr(opened.bufnr) }
       local places, err = positions_of(copy)
@@ -258,6 +258,9 @@ function M.run(ctx, args)
     return json.encode(extensions.of(ctx))
   elseif not merge then
     return nil, errors.new('capability_missing', method .. ' is not supported')
+  end
+  if type(params.item) ~= 'table' then
+    params.item = nil
   end
   local named = method == SYMBOL and { uri = args.near } or params.textDocument or params.item
   local opened, err, path

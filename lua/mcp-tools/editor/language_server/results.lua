@@ -128,7 +128,7 @@ end
 ---@return boolean removed whether parts were removed
 function M.convert(ctx, answers, here)
   server_text.refresh(ctx)
-  local results, removed, path_of = {}, false, documents.checker(ctx)
+  local results, removed, path_of, load = {}, false, documents.checker(ctx), documents.loader(ctx)
   for _, answer in ipairs(answers) do
     local encoding, uris = answer.client.offset_encoding, {}
     local job = { client = answer.client.name, encoding = encoding, by_uri = {}, pause = time_slice.of(ctx) }
@@ -136,10 +136,10 @@ function M.convert(ctx, answers, here)
     for uri in pairs(uris) do
       local path = path_of(uri)
       removed = removed or not path
-      job.by_uri[uri] = path and documents.load(ctx, path, encoding) or false
+      job.by_uri[uri] = path and load(path, encoding) or false
       job.pause()
     end
-    local own = here and documents.load(ctx, here, encoding) or nil
+    local own = here and load(here, encoding) or nil
     local converted = convert(answer.result, own, job)
     if converted ~= REMOVED and next(converted) ~= nil then
       table.insert(results, converted)

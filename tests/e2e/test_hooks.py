@@ -172,8 +172,14 @@ async def test_a_file_that_is_not_open_gets_its_errors(stage: Stage) -> None:
 async def test_a_patch_of_codex_names_the_files(stage: Stage) -> None:
     (stage.project / "b.txt").write_text("BAD one\n")
     patch = "*** Begin Patch\n*** Update File: b.txt\n@@\n-b\n+BAD one\n*** End Patch\n"
-    event = {"hook_event_name": "PostToolUse", "tool_name": "apply_patch", "tool_input": {"command": patch}}
-    assert "- error: b.txt:1:1 error: bad: BAD one" in await stage.told_after(stage.hook(event))
+    for session, name, command in (
+        ("s1", "apply_patch", patch),
+        ("s2", "Bash", f"apply_patch <<'E'\n{patch}E"),
+    ):
+        event = {"hook_event_name": "PostToolUse", "tool_name": name, "session_id": session}
+        told = stage.hook(event | {"tool_input": {"command": command}})
+        expected = "- error: b.txt:1:1 error: bad: BAD one"
+        assert expected in (await told or await stage.until("BAD", prompt="", session_id=session))
 
 
 async def test_late_diagnostics_go_with_the_next_event(stage: Stage) -> None:

@@ -39,8 +39,8 @@ EVENTS = {
     "AfterTool": "tool",
 }
 # Names of the agents' own tools; those of MCP servers have prefixes.
-EDITS = {"Edit", "Write", "NotebookEdit", "edit", "write", "create", "replace", "write_file"}
-EDITS |= {"apply_patch", "patch"}
+EDITS = ("Edit", "Write", "NotebookEdit", "edit", "write", "create", "replace", "write_file")
+PATCHES = ("apply_patch", "patch")
 SEARCHES = ("Grep", "grep", "rg", "grep_search", "search_file_content")
 SHELLS = ("Bash", "bash", "shell", "run_shell_command")
 PATHS = ("file_path", "path", "filePath", "notebook_path")
@@ -83,9 +83,9 @@ def event_of(given: dict[str, Any], cwd: str) -> dict[str, Any] | None:
         values, name = given.get("tool_input"), given.get("tool_name")
         values = values if isinstance(values, dict) else {}
         word = searched(name, values)
-        if name in EDITS:
+        if paths := edited(name, values):
             event["event"] = "edit"
-            event["paths"] = [os.path.join(cwd, path) for path in edited(values)][:20]
+            event["paths"] = [os.path.join(cwd, path) for path in paths][:20]
         elif word:
             event["event"], event["word"] = "search", word
         else:
@@ -93,13 +93,13 @@ def event_of(given: dict[str, Any], cwd: str) -> dict[str, Any] | None:
     return event if kind else None
 
 
-def edited(values: dict[str, Any]) -> list[str]:
-    """Returns the paths in the arguments of an edit."""
-    paths = [values[name] for name in PATHS if isinstance(values.get(name), str)]
-    for text in values.values():
-        if isinstance(text, str) and text.startswith("*** Begin Patch"):
-            paths += [path.strip() for path in _PATCHED.findall(text)]
-    return paths
+def edited(tool: Any, values: dict[str, Any]) -> list[str]:
+    """Returns the paths in the arguments of an edit; empty for other tools."""
+    command = str(values.get("command", ""))
+    if tool in PATCHES or (tool in SHELLS and command.startswith("apply_patch")):
+        # Its argument has different names: `command`, `input`, `patchText`.
+        return [path.strip() for text in values.values() for path in _PATCHED.findall(str(text))]
+    return [values[name] for name in PATHS if isinstance(values.get(name), str)] if tool in EDITS else []
 
 
 def searched(tool: Any, values: dict[str, Any]) -> str | None:

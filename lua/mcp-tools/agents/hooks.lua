@@ -29,8 +29,8 @@ local M = {}
 
 --- Maximum bytes of a line and of a text.
 local MAX_LINE, MAX_TEXT = 200, 2000
---- Time that an edit waits for diagnostics, and after which later ones are given up, in ms.
-local WAIT_MS, GIVE_UP_MS = 1400, 10000
+--- Time that an edit waits for diagnostics, after which later ones are given up, and for the context, in ms.
+local WAIT_MS, GIVE_UP_MS, CONTEXT_MS = 1400, 10000, 100
 --- Maximum number of files of one edit.
 local MAX_FILES = 10
 --- Maximum number of open files in the context; with as many, a missing one may still be open.
@@ -322,18 +322,12 @@ local function reminder(session, word)
   return { line_of(text:format(SEARCHES, word)) }
 end
 
---- Answers an event: with a text, with nothing, or later.
+--- Returns what the model gets at an event that does not wait for language servers.
+---@param session mcp-tools.hooks.Session
 ---@param event mcp-tools.hooks.Event
----@param send fun(text: string?) receives a later answer, once
----@return { text: string?, pending: boolean? }
-function M.handle(event, send)
-  local session, options = session_of(event), config.get('hooks')
-  watch()
-  redact.refresh(function() end)
-  if event.event == 'edit' and options.diagnostics and next(vim.lsp.get_clients()) then
-    after_edit(session, event.paths or {}, send)
-    return { pending = true }
-  end
+---@return string[]
+local function lines_of(session, event)
+  local options = config.get('hooks')
   local lines = options.diagnostics and take_late(session) or {}
   if event.event == 'session' or event.event == 'prompt' then
     session.searches = {}
@@ -348,7 +342,34 @@ function M.handle(event, send)
   elseif event.event == 'search' and options.reminder then
     vim.list_extend(lines, reminder(session, event.word or ''))
   end
-  return { text = text_of(lines) }
+  return lines
+end
+
+--- Answers an event: with a text, with nothing, or later.
+---@param event mcp-tools.hooks.Event
+---@param send fun(text: string?) receives a later answer, once
+---@return { text: string?, pending: boolean? }
+function M.handle(event, send)
+  watch()
+  local session = session_of(event)
+  if event.event == 'edit' and config.get('hooks').diagnostics and next(vim.lsp.get_clients()) then
+    after_edit(session, event.paths or {}, send)
+    return { pending = true }
+  end
+  local over, is_over, is_pending, text = uv.hrtime() + CONTEXT_MS * 1e6, false, false, nil
+  run(function(ctx)
+    redact.refresh(time_slice.of(ctx))
+    if uv.hrtime() < over then -- else the hook has ended, and what has changed is for the next event
+      text = text_of(lines_of(session, event))
+    end
+  end, function()
+    is_over = true
+    if is_pending then
+      send(text)
+    end
+  end)
+  is_pending = not is_over
+  return is_pending and { pending = true } or { text = text }
 end
 
 return M

@@ -24,6 +24,11 @@ tool('slow', { annotations = { read_only = true }, run = function(ctx)
   ctx:await(function(done) Finish = done end)
   return 'the result'
 end })
+tool('asks', { annotations = { read_only = true }, run = function(ctx)
+  ctx:await(function(done) vim.defer_fn(done, 500) end)
+  local answer = ctx:elicit('Name?', { type = 'object', properties = { name = { type = 'string' } } })
+  return answer and answer.action
+end })
 tool('writes', { annotations = { destructive = true }, execute = function(ctx) ctx('written') end })
 """
 OPTIONS = "{ ui = { approval = 'select' } }"
@@ -106,6 +111,18 @@ async def test_a_task_that_waits_for_the_user_says_so(slow: Bridge) -> None:
         await slow.nvim.lua("Allow()")
         done = await client.until(task["taskId"], "completed")
         assert done["result"]["content"][0]["text"] == "written"
+
+
+async def test_a_question_that_is_cancelled_ends_the_task(slow: Bridge) -> None:
+    async with TaskClient(slow) as client:
+        client.capabilities = {**SUPPORT, "elicitation": {}}
+        task = await client.call("asks")
+        asked = await client.until(task["taskId"], "input_required")
+        assert [request["method"] for request in asked["inputRequests"].values()] == ["elicitation/create"]
+        await client.task("tasks/cancel", task["taskId"])
+        ended = await client.until(task["taskId"], "cancelled")
+        assert ended["ttlMs"] > 0
+        assert "inputRequests" not in ended
 
 
 async def test_only_the_client_that_made_the_call_sees_its_task(slow: Bridge) -> None:

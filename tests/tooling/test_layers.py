@@ -56,7 +56,7 @@ THIRD_PARTY = {
 }
 """Package of others → packages that may import it."""
 
-CALLS = "__future__ asyncio collections enum itertools logging math secrets time typing weakref"
+CALLS = "__future__ asyncio collections dataclasses enum itertools logging math secrets time typing weakref"
 """All that `calls` may import beside the project: nothing in it does I/O."""
 
 

@@ -55,7 +55,7 @@ EDITOR_LAYERS = (
     "result/ review/",
     "execute watch",
     "buffer/",
-    "background position process/ symbol_tree text/",
+    "arguments background position process/ symbol_tree text/",
 )
 """The same for the parts of editor/."""
 

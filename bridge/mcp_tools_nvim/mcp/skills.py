@@ -11,10 +11,10 @@ from mcp import MCPError
 from mcp.server.lowlevel import Server
 
 from .. import jsonrpc
-from ..client_config.client import NAME
 from .dispatch import RequestContext
 from .pages import NOT_CACHEABLE
 
+NAME = "nvim-tools"
 EXTENSION = "io.modelcontextprotocol/skills"
 URI = f"skill://{NAME}/SKILL.md"
 

@@ -84,12 +84,18 @@ class Task:
     def follow(self, work: asyncio.Task[Result]) -> None:
         """Continues the call."""
         self.work, self.answers = work, {}
-        work.add_done_callback(self._changed)
+        work.add_done_callback(lambda _: self.note_change())
 
-    def _changed(self, _: asyncio.Task[Result]) -> None:
+    def note_change(self) -> None:
+        """Records the time of a change, and whether the call has ended."""
         self.updated = time.time()
-        if not isinstance(self.result, Parked):
+        if self.question is None:
             self.ended_at = time.monotonic()
+
+    def note_end(self) -> None:
+        """Records that the call has ended while its client was asked."""
+        if self.ended_at is None and self.work.done() and self.question is None:
+            self.note_change()
 
     @property
     def result(self) -> Result:
@@ -169,7 +175,7 @@ class Tasks:
 
     async def _get(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
         task = self._find(context, params)
-        return {"resultType": "complete", **self._describe(task), **self._detail(task)}
+        return {"resultType": "complete", **self._describe(task)}
 
     async def _update(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
         task = self._find(context, params)
@@ -209,49 +215,32 @@ class Tasks:
         return task
 
     def _describe(self, task: Task) -> dict[str, Any]:
-        status, message = self._status(task)
+        """Returns the state of a task, with its result, error or open question."""
         ended = task.ended_at is not None
-        ttl = int((task.updated - task.created + KEPT_SECONDS) * 1000) if ended else None
-        described = {
+        return {
             "taskId": task.id,
-            "status": status,
             "createdAt": _timestamp(task.created),
             "lastUpdatedAt": _timestamp(task.updated),
-            "ttlMs": ttl,
+            "ttlMs": int((task.updated - task.created + KEPT_SECONDS) * 1000) if ended else None,
             "pollIntervalMs": POLL_MS,
+            **self._state(task),
         }
-        return described if message is None else {**described, "statusMessage": message}
 
-    def _status(self, task: Task) -> tuple[str, str | None]:
-        work = task.work
-        if not work.done():
-            return "working", _WAITING.get(task.call.state, task.call.progress.message)
-        if work.cancelled():
-            return "cancelled", None
-        if task.question is not None:
-            return "input_required", None
-        result = task.outcome
-        if result is None or _missing_capability(result):
-            return "failed", None
-        if result.state == "cancelled":
-            return "cancelled", None if result.error is None else result.error.message
-        return "completed", None
-
-    def _detail(self, task: Task) -> dict[str, Any]:
-        status = self._status(task)[0]
-        if status == "input_required":
-            parked = task.question
-            assert parked is not None  # noqa: S101 - the status says so
-            requests = parked.inputs.requests
-            open_ = {key: value for key, value in requests.items() if key not in task.answers}
-            return {"inputRequests": {_key(parked, key): value for key, value in open_.items()}}
-        if status == "completed":
-            outcome = task.outcome
-            assert outcome is not None  # noqa: S101 - the status says so
-            return {"result": serialize_server_result(_CALL, task.version, tool_result(outcome))}
-        if status == "failed":
-            return {"error": self._error(task)}
-        return {}
+    def _state(self, task: Task) -> dict[str, Any]:
+        if not task.work.done():
+            message = _WAITING.get(task.call.state, task.call.progress.message)
+            return {"status": "working"} | ({} if message is None else {"statusMessage": message})
+        if (parked := task.question) is not None:
+            left = parked.inputs.requests.keys() - task.answers.keys()
+            requests = {_key(parked, key): parked.inputs.requests[key] for key in sorted(left)}
+            return {"status": "input_required", "inputRequests": requests}
+        outcome = task.outcome
+        if task.work.cancelled() or (outcome is not None and outcome.state == "cancelled"):
+            return {"status": "cancelled"}
+        if outcome is None or _missing_capability(outcome):
+            return {"status": "failed", "error": self._error(task)}
+        result = serialize_server_result(_CALL, task.version, tool_result(outcome))
+        return {"status": "completed", "result": result}
 
     def _error(self, task: Task) -> dict[str, Any]:
         error = None if task.outcome is None else task.outcome.error
@@ -262,6 +251,8 @@ class Tasks:
 
     def _prune(self) -> None:
         """Drops tasks whose results have expired, and the oldest if there are too many."""
+        for task in self._tasks.values():
+            task.note_end()
         now = time.monotonic()
         ended = [task for task in self._tasks.values() if task.ended_at is not None]
         kept = size = 0

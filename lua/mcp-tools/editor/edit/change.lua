@@ -93,9 +93,15 @@ end
 ---@return mcp-tools.Replacement[]?
 ---@return mcp-tools.Error? err
 function M.ordered(bufnr, edits, is_exact)
-  local count = api.nvim_buf_line_count(bufnr)
+  local count, lines = api.nvim_buf_line_count(bufnr), nil
+  for _, edit in ipairs(edits) do
+    if not is_exact and edit.text:find('\r\n', 1, true) then -- then all lines are needed
+      lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+      break
+    end
+  end
   return text_edits.ordered(edits, count, function(row)
-    return line_of(bufnr, row)
+    return lines and lines[row + 1] or line_of(bufnr, row)
   end, is_exact)
 end
 
@@ -289,33 +295,16 @@ end
 --- Adds an edit to the history and announces it.
 ---@param done mcp-tools.EditDone finished
 ---@param ctx mcp-tools.Ctx?
----@param spans mcp-tools.LineSpan[]
+---@param spans? mcp-tools.LineSpan[] its differences; default: they are computed
 ---@return mcp-tools.Edited
-local function publish_spans(done, ctx, spans)
+function M.publish(done, ctx, spans)
+  spans = spans or done.after and text_diff.spans(done.before, done.after) or {}
   local edited = { bufnr = done.bufnr, path = done.path, changedtick = done.changedtick, hunks = hunks_of(spans) }
   if #spans > 0 then
     local more = { before = done.before, after = done.after, steps = done.steps }
     edited.change = M.publish_change(ctx, vim.tbl_extend('error', more, edited) --[[@as mcp-tools.ChangeFields]])
   end
   return edited
-end
-
---- Publishes an edit without waiting.
----@param done mcp-tools.EditDone finished
----@param ctx mcp-tools.Ctx?
----@return mcp-tools.Edited
-function M.publish_now(done, ctx)
-  return publish_spans(done, ctx, done.after and text_diff.spans(done.before, done.after) or {})
-end
-
---- Publishes an edit. Long texts are compared in a thread.
----@param done mcp-tools.EditDone finished
----@param ctx mcp-tools.Ctx?
----@param cb fun(edited: mcp-tools.Edited) called before this returns if the texts are short
-function M.publish(done, ctx, cb)
-  text_diff.spans_async(done.after and done.before or {}, done.after or {}, function(spans)
-    cb(publish_spans(done, ctx, spans))
-  end)
 end
 
 --- `FileChangeType` of the LSP specification.

@@ -49,7 +49,7 @@ function M.apply(bufnr, edits, opts)
     return nil, err
   end
   buffer_change.finish(done)
-  return buffer_change.publish_now(done, opts.ctx)
+  return buffer_change.publish(done, opts.ctx)
 end
 
 --- Returns the changes that edits of a loaded buffer would make, as a unified diff.
@@ -90,7 +90,6 @@ end
 ---@class mcp-tools.EditAllOpts
 ---@field ctx mcp-tools.Ctx?
 ---@field write boolean? true: all files; false: none; nil: those that were not open
----@field on_commit fun()? called when all edits were made, and are not undone any more
 
 ---@class mcp-tools.EditTarget
 ---@field edits mcp-tools.Edit[]
@@ -362,9 +361,20 @@ function M.apply_all(items, opts, cb)
     err = change_all(work, targets, opts)
     if err then
       return
-    elseif opts.on_commit then
-      opts.on_commit()
     end
+    local spans = {}
+    for i, target in ipairs(targets) do
+      local done = target.done
+      spans[i] = done
+        and work:await(function(compared)
+          text_diff.spans_async(done.after and done.before or {}, done.after or {}, compared)
+        end)
+    end
+    if ctx and ctx:cancelled() then
+      err = errors.new('cancelled', 'cancelled; the edits were undone')
+      return
+    end
+    -- Nothing waits from here on: what is noted is what the call returns.
     for i, target in ipairs(targets) do
       if known[i] and target.version and not (files.edited or target.gone) then
         read_state.note(ctx, target, target.version)
@@ -374,9 +384,7 @@ function M.apply_all(items, opts, cb)
       if target.gone then
         files[i] = { bufnr = target.bufnr, path = target.gone, changedtick = 0, hunks = {}, written = false }
       else
-        local edited = work:await(function(done)
-          buffer_change.publish(target.done, ctx, done)
-        end)
+        local edited = buffer_change.publish(target.done, ctx, spans[i])
         files[i] = vim.tbl_extend('force', edited, { written = target.written == true })
       end
     end

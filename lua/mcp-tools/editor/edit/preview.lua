@@ -24,7 +24,7 @@ M.READING = 'Reading the file; the diff appears here.'
 M.CONTEXT = 1
 local CONTEXT = M.CONTEXT
 --- Maximum number of lines of an edited text, and of bytes of a new one: a diff is computed in one go.
-local MAX_LINES, MAX_NEW = 20000, 200000
+local MAX_LINES, MAX_NEW = 8000, 200000
 
 --- Returns why a file cannot be read. Only ENOENT fails; other errors may be gone when the call runs.
 ---@param name string
@@ -174,6 +174,9 @@ function M.of_write(args, again)
     return ('The diff cannot be shown: %s'):format(fault)
   end
   local name = access.shown(found.path, project.root())
+  if #now > MAX_LINES then
+    return ('The diff of %s cannot be shown: it has %d lines.\n'):format(name, #now)
+  end
   local old = before and 'a/' .. name or '/dev/null'
   local text = text_diff.unified(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'

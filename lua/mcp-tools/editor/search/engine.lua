@@ -26,7 +26,7 @@ local MAX_TRACKED = 5000
 
 local RG = { 'rg', '--no-config', '--color=never' }
 --- Options to list files. ripgrep ignores what git ignores, so results do not depend on what is installed.
-local RG_FILES = vim.split('--files-with-matches --null --hidden --glob=!.git --no-ignore-dot --no-messages', ' ')
+local RG_FILES = { '--files-with-matches', '--null', '--hidden', '--glob=!.git', '--no-ignore-dot', '--no-messages' }
 --- Options to search a text on stdin.
 local RG_TEXT = { '--no-filename', '--no-heading', '--text', '--encoding=none', '--engine=auto', '--line-number' }
 --- The same for git. Its columns are wrong except for the first match of a line, so matches are found by their color.

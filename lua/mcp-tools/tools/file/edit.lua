@@ -200,12 +200,11 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param groups mcp-tools.EditGroup[]
 ---@param save boolean?
----@param on_commit fun() called when all edits were made
 ---@return mcp-tools.FilesEdited?
 ---@return mcp-tools.Error? err
 ---@return table<integer, table> more fields of the files
 ---@return boolean? overtaken a text has changed in the meantime, and the edits can be made again without a review
-local function attempt(ctx, groups, save, on_commit)
+local function attempt(ctx, groups, save)
   local items, more, is_free = {}, {}, not edit_review.is_needed(ctx)
   for i, group in ipairs(groups) do
     local item, err, found = item_of(ctx, group)
@@ -217,11 +216,10 @@ local function attempt(ctx, groups, save, on_commit)
     is_free = is_free and not has_line_numbers(group)
   end
   if #items == 0 then
-    on_commit()
     return {}, nil, more
   end
   local files, err = ctx:await(function(done)
-    edit.apply_all(items, { ctx = ctx, on_commit = on_commit }, done)
+    edit.apply_all(items, { ctx = ctx }, done)
   end)
   local function has_changed(item)
     return edit.refusal(item.bufnr, item.changedtick) ~= nil
@@ -344,18 +342,16 @@ return {
       end
     end
     local files, more
-    local made, is_committed = {}, false
+    local made = {}
     ctx:on_cancel(function()
-      if not is_committed then
+      if not files then
         create.remove(made, function() end)
       end
     end)
     err = create_all(ctx, new, made)
     for _ = 1, err and 0 or TRIES do
       local overtaken
-      files, err, more, overtaken = attempt(ctx, existing, args.save, function()
-        is_committed = true
-      end)
+      files, err, more, overtaken = attempt(ctx, existing, args.save)
       if not overtaken then
         break
       end

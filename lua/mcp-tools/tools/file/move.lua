@@ -417,7 +417,7 @@ end
 ---@param given string
 ---@return boolean
 local function is_link(given)
-  local name = given:gsub('/+$', '')
+  local name = vim.fs.normalize(given)
   local parent = paths.resolve(vim.fs.dirname(name))
   local stat = parent and uv.fs_lstat(vim.fs.joinpath(parent, vim.fs.basename(name)))
   return stat ~= nil and stat.type == 'link'

@@ -37,7 +37,6 @@ local function sequence(s, i)
 end
 
 --- With the JIT, four bytes at a time are ten times faster than a pattern; most long texts are ASCII.
-local ffi = require('mcp-tools.util.optional').load('ffi')
 local compiles = jit.status()
 local LONG = 4096
 
@@ -45,6 +44,7 @@ local LONG = 4096
 ---@param s string
 ---@return integer? position nil: all ASCII
 local function beyond_ascii(s)
+  local ffi = require('mcp-tools.util.optional').load('ffi') -- start-up cost
   local words = ffi.cast('const uint32_t *', s)
   local count = math.floor(#s / 4)
   for i = 0, count - 1 do

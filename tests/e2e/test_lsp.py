@@ -484,3 +484,16 @@ async def test_a_foreign_process_at_the_port(stage: Stage) -> None:
     assert b"/health?nonce=" in received
     assert b"uthorization" not in received
     assert b"hover" not in received
+
+
+async def test_an_editor_that_denies_it(spawn_nvim: Spawn) -> None:
+    """By the option for tools, and it says so."""
+    bridge = await support.start(spawn_nvim, setup="{ approval = { tools = { lsp_request = 'deny' } } }")
+    project = bridge.nvim.home.make("cwd")
+    (project / "a.py").write_text("x = 1\n")
+    async with lsp.running(bridge.nvim.home, project) as client:
+        await client.initialize()
+        it = client.open(project / "a.py")
+        with pytest.raises(FailedError, match="the user's configuration denies it"):
+            await client.ask("textDocument/hover", **it, **place(0, 0))
+    assert not await bridge.nvim.lua("return vim.fn.execute('messages'):find('lsp_request')")

@@ -20,7 +20,7 @@ from .show import CommandError, Exit, printable
 
 COMMANDS = {
     "stdio": "serve MCP on stdin and stdout, for the Neovim of this directory",
-    "lsp": "be a language server on stdin and stdout: the language servers of that Neovim",
+    "lsp": "serve LSP on stdin and stdout, by the language servers of that Neovim",
     "list": "list the Neovims with a running bridge",
     "tools": "list tools, or show one",
     "call": "call a tool",

@@ -237,9 +237,8 @@ async def test_sensitive_and_foreign_files_are_left_out(stage: Stage) -> None:
 
 
 async def test_an_agent_with_its_own_link_gets_only_the_rest(stage: Stage) -> None:
-    await stage.nvim.lua(
-        "require('mcp-tools.editor.agents').add({ key = 'k', agent = 'claude', client = 'claude-code' })"
-    )
+    link = "{ key = 'k', agent = 'claude', client = 'claude-code', data = {}, sent_context = {} }"
+    await stage.nvim.lua(f"require('mcp-tools.editor.agents').add({link})")
     await stage.nvim.request("nvim_command", "call setline(1, 'X')")
     assert (await stage.hook(PROMPT)).split("\n")[2:] == ["- open: a.txt", "- unsaved: a.txt"]
     for agent in ("opencode", "copilot", "codex"):

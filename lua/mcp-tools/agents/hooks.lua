@@ -89,8 +89,10 @@ end
 local function linked_kinds(agent)
   local known = LINKS[agent]
   local is_linked = known
-    and vim.iter(editor_agents.sessions(known.link)):any(function(session)
-      return known.link ~= 'claude' or (session.client == 'opencode') == (agent == 'opencode')
+    and vim.iter(editor_agents.sessions(known.link)):any(function(session) ---@cast session mcp-tools.agents.LiveSession
+      local is_own = (session.client == 'opencode') == (agent == 'opencode')
+      local is_told = session.sent_context ~= nil and (agent ~= 'copilot' or session.data.trusted == true)
+      return is_own and is_told
     end)
   return is_linked and known.kinds or {}
 end
@@ -104,8 +106,9 @@ end
 ---@return mcp-tools.hooks.Item[]
 local function items_of(agent)
   local context, root, list, skipped = editor_context.get(), project.root(), {}, linked_kinds(agent)
+  local readable = access.files(root)
   local function add(kind, path, place, text)
-    local resolved = not vim.list_contains(skipped, kind) and access.path(path, root)
+    local resolved = not vim.list_contains(skipped, kind) and readable(path)
     if resolved then
       local key = line_of(('%s: %s%s'):format(kind, access.shown(resolved, root), place or ''))
       table.insert(list, { key = key, line = text and line_of(('%s: %s'):format(key, text)) or key })

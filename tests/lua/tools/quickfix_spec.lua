@@ -16,7 +16,7 @@ after_each(function()
 end)
 
 describe('editor_quickfix with places', function()
-  it('makes a list over the others, and the person sees nothing move', function()
+  it('creates a list above the others and moves nothing that the user sees', function()
     vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'x' } } })
     vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\nline\n'))
     local before = { api.nvim_get_current_win(), vim.fn.winsaveview(), #api.nvim_list_wins() }
@@ -50,7 +50,7 @@ describe('editor_quickfix with places', function()
     t.matches('^A new list of 2 entries', shown('new'))
   end)
 
-  it('makes location lists of the current window', function()
+  it('creates location lists of the current window', function()
     call('editor_quickfix', { list = 'location', places = { { text = 'here' } } })
     t.eq('here', vim.fn.getloclist(0)[1].text)
     t.eq('here', call('editor_quickfix', { list = 'location' }).entries[1].text)
@@ -71,7 +71,7 @@ describe('editor_quickfix with places', function()
     t.eq(7, vim.fn.getqflist()[2].col)
   end)
 
-  it('says what is wrong, and makes no list then', function()
+  it('reports invalid arguments and creates no list', function()
     for _, place in ipairs({ 'a.txt', { path = 'a.txt' } }) do
       refused('editor_quickfix', 'validation_error', 'places%[1%]: no line', { places = { { text = 'x' }, place } })
     end
@@ -80,7 +80,7 @@ describe('editor_quickfix with places', function()
     t.eq(0, vim.fn.getqflist({ nr = '$' }).nr)
   end)
 
-  it('asks only before entries of others go', function()
+  it('needs approval only before it removes entries of others', function()
     local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
     t.eq({ false, false }, { needs({ action = 'replace' }), needs({ action = 'append', places = {} }) })
     t.matches('replaces', needs({ action = 'replace', places = {} }))
@@ -96,7 +96,7 @@ describe('many calls of editor_quickfix', function()
     return list
   end
 
-  it('leave the lists of the user on the stack, newer ones too', function()
+  it('keep the lists of the user on the stack, newer ones as well', function()
     for i = 1, 4 do
       vim.fn.setqflist({}, ' ', { title = 'mine ' .. i })
     end
@@ -128,7 +128,7 @@ describe('many calls of editor_quickfix', function()
     t.eq(false, needs({ action = 'append', list = 'quickfix', places = list }))
   end)
 
-  it('do not append without end', function()
+  it('append up to a limit', function()
     local list = vim.fn['repeat']({ { text = 'x' } }, 1000)
     for _ = 1, 10 do
       call('editor_quickfix', { action = 'append', places = list })
@@ -138,7 +138,7 @@ describe('many calls of editor_quickfix', function()
 end)
 
 describe('editor_quickfix without places', function()
-  it('gives entries in pages, columns in characters, and says where the person is', function()
+  it('returns entries in pages, columns in characters, and the current entry of the user', function()
     vim.cmd('silent edit ' .. project.write('a.txt', 'äöü x\n'))
     local items = {}
     for i = 1, 250 do
@@ -159,7 +159,7 @@ describe('editor_quickfix without places', function()
     refused('editor_quickfix', 'not_found', 'no list 5, there are 2', { nr = 5 })
   end)
 
-  it('lets others work between entries, even if they delete the list or its window', function()
+  it('pauses between entries, even if the list or its window is deleted meanwhile', function()
     local quickfix = require('mcp-tools.editor.quickfix')
     local entries = { { text = 'a' }, { text = 'b' }, { text = 'c' } }
     for _, is_location in ipairs({ false, true }) do
@@ -182,7 +182,7 @@ describe('editor_quickfix without places', function()
     end
   end)
 
-  it('gives no text of what may not be read, and says so', function()
+  it('withholds the text of unreadable files and says so', function()
     vim.fn.setqflist({
       { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },
       { filename = project.write(project.base .. '/outside.txt', 'x'), lnum = 1, text = 'outside' },

@@ -117,6 +117,14 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     return Change(path, before, after)
 
 
+def _without_empty(value: Any) -> Any:
+    """Returns a value without empty objects and lists: an edit may remove those that it has filled."""
+    if not isinstance(value, dict):
+        return value
+    members = {key: _without_empty(member) for key, member in value.items()}
+    return {key: member for key, member in members.items() if member not in ({}, [])}
+
+
 def edited(
     changes: list[Change], path: Path, edit: Callable[[str], str], remove: Callable[[str], str]
 ) -> list[Change]:
@@ -136,7 +144,8 @@ def edited(
     before = first.after
     try:
         after: str | None = edit(before or "")
-        if pruned(jsonc.read(remove(after or ""))) != pruned(jsonc.read(remove(before or ""))):
+        left, kept = (_without_empty(jsonc.read(remove(each or ""))) for each in (after, before))
+        if left != kept:
             raise risk(path)
         if after == (before or ""):
             after = before

@@ -32,7 +32,13 @@ function ask(directory, event) {
     child.on("error", () => resolve(""))
     child.stdin.on("error", () => {})
     child.stdout.on("data", (data) => (out += data))
-    child.on("close", () => resolve(out && JSON.parse(out).hookSpecificOutput.additionalContext))
+    child.on("close", () => {
+      try {
+        resolve(JSON.parse(out).hookSpecificOutput.additionalContext)
+      } catch {
+        resolve("") // no answer, or another program
+      }
+    })
     child.stdin.end(JSON.stringify({ cwd: directory, ...event }))
   })
 }
@@ -110,9 +116,19 @@ def _entries(hooks: Hooks, command: Sequence[str]) -> dict[str, list[dict[str, A
     }
 
 
+def _table(text: str) -> dict[str, Any]:
+    """Returns the hooks of a client."""
+    table = value_at(jsonc.read(text), ("hooks",))
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        raise FormatError("hooks: not an object")
+    return table
+
+
 def _put(text: str, hooks: Hooks, command: Sequence[str]) -> str:
     for event, (entry,) in _entries(hooks, command).items():
-        there = value_at(jsonc.read(text), ("hooks", event)) or []
+        there = _table(text).get(event) or []
         if not isinstance(there, list):
             raise FormatError(f"hooks.{event}: not a list")
         index = next((i for i, each in enumerate(there) if _is_ours(each)), len(there))
@@ -123,11 +139,11 @@ def _put(text: str, hooks: Hooks, command: Sequence[str]) -> str:
 
 
 def _removed(text: str) -> str:
-    for event, there in list((value_at(jsonc.read(text), ("hooks",)) or {}).items()):
+    for event, there in list(_table(text).items()):
         for index in reversed(range(len(there) if isinstance(there, list) else 0)):
             if _is_ours(there[index]):
                 text = jsonc.remove(text, ("hooks", event, str(index)))
-        if there and value_at(jsonc.read(text), ("hooks", event)) == []:
+        if there and _table(text).get(event) == []:
             text = jsonc.remove(text, ("hooks", event))
             if value_at(jsonc.read(text), ("hooks",)) == {}:
                 text = jsonc.remove(text, ("hooks",))

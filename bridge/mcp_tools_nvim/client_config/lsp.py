@@ -48,7 +48,9 @@ def add_lsp(
                 text = jsonc.put(text, (*lsp.path, name), _OFF)
         return jsonc.put(text, (*lsp.path, NAME), entry)
 
-    return change.edited(changes, path_of(lsp, scope, root), edit, lambda text: _removed(text, lsp))
+    return change.edited(
+        changes, path_of(lsp, scope, root), edit, lambda text: _removed(text, lsp, is_ours=True)
+    )
 
 
 def remove_lsp(changes: list[Change], client: AiClient, scope: ConfigLevel, root: Path) -> list[Change]:
@@ -74,13 +76,20 @@ def _entry(lsp: Lsp, command: Sequence[str], languages: Mapping[str, str]) -> En
     return {"command": command[0], "args": list(command[1:]), lsp.languages: dict(sorted(languages.items()))}
 
 
-def _removed(text: str, lsp: Lsp) -> str:
-    """Returns a text without our entry, and without what switches others off because of it."""
+def _removed(text: str, lsp: Lsp, *, is_ours: bool = False) -> str:
+    """Returns a text without our entry, and without the `disabled` entries that were added with it.
+
+    Args:
+        text: the text.
+        lsp: what the client has.
+        is_ours: also remove `disabled` entries if ours is not there.
+    """
     table = value_at(jsonc.read(text), lsp.path) if text.strip() else None
-    if not isinstance(table, dict) or NAME not in table:
+    if not isinstance(table, dict) or (NAME not in table and not is_ours):
         return text
-    for name in (NAME, *(each for each in lsp.off if table.get(each) == _OFF)):
-        text = jsonc.remove(text, (*lsp.path, name))
+    for name in (NAME, *lsp.off):
+        if (name == NAME and name in table) or table.get(name) == _OFF:
+            text = jsonc.remove(text, (*lsp.path, name))
     if lsp.path and value_at(jsonc.read(text), lsp.path) == {}:
         text = jsonc.remove(text, lsp.path)  # OpenCode would start its own servers
     return text

@@ -116,8 +116,16 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
         assert path.read_text() == "theirs"
 
 
+def test_an_event_without_hooks_is_no_obstacle(tmp_path: Path) -> None:
+    path = path_of(CLIENTS["claude-code"], tmp_path, "user")
+    path.parent.mkdir(parents=True)
+    path.write_text('{"hooks": {"PostToolUse": []}}')
+    write(connect(CLIENTS["claude-code"], tmp_path, "user", COMMAND))
+    assert len(json.loads(path.read_text())["hooks"]["PostToolUse"]) == 1
+
+
 @pytest.mark.parametrize(
-    "text", ['{"hooks": []}', '{"hooks": {"SessionStart": {"a": 1}}}', "{", '{"hooks": 1}']
+    "text", ['{"hooks": [1]}', '{"hooks": "x"}', '{"hooks": {"SessionStart": {"a": 1}}}', "{", '{"hooks": 1}']
 )
 def test_what_cannot_be_edited_is_refused(text: str, tmp_path: Path) -> None:
     path = path_of(CLIENTS["claude-code"], tmp_path, "user")

@@ -85,6 +85,15 @@ def test_servers_of_opencode_are_switched_off_unless_the_user_has_configured_the
     assert "lsp" not in json.loads(path.read_text())  # an empty one would switch them on
 
 
+def test_a_server_that_the_user_switched_off_is_no_obstacle(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.json"
+    path.write_text('{"lsp": {"astro": {"disabled": true}}}')
+    write(connect(CLIENTS["opencode"], tmp_path, "project"))
+    table = json.loads(path.read_text())["lsp"]
+    assert table["astro"] == {"disabled": True}
+    assert NAME in table
+
+
 def test_what_is_not_possible_is_refused(tmp_path: Path) -> None:
     for name, level, why in (
         ("gemini-cli", "user", "no LSP client"),

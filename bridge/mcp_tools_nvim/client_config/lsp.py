@@ -58,11 +58,14 @@ def remove_lsp(changes: list[Change], client: AiClient, scope: ConfigLevel, root
     lsp = client.lsp
     if lsp is None or scope not in lsp.files:
         return changes
+    path = path_of(lsp, scope, root)
+    if NAME not in (change.read_text(path) or ""):
+        return changes  # the file may be one that cannot be read
 
     def edit(text: str) -> str:
         return _removed(text, lsp)
 
-    return change.edited(changes, path_of(lsp, scope, root), edit, edit)
+    return change.edited(changes, path, edit, edit)
 
 
 def path_of(lsp: Lsp, scope: ConfigLevel, root: Path) -> Path:

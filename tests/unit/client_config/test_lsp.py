@@ -104,3 +104,10 @@ def test_what_is_not_possible_is_refused(tmp_path: Path) -> None:
     (tmp_path / "opencode.json").write_text('{"lsp": false}')
     with pytest.raises(ChangeError, match="lsp"):
         connect(CLIENTS["opencode"], tmp_path, "project")
+
+
+def test_a_file_without_our_server_is_not_read(tmp_path: Path) -> None:
+    """A client can be disconnected whatever is in it."""
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github" / "lsp.json").write_text("{ broken")
+    assert all(each.is_empty for each in disconnect(CLIENTS["copilot-cli"], tmp_path, "project"))

@@ -63,6 +63,7 @@ class Hooks:
         timeout: in the unit of the client.
         is_own: the file contains nothing else.
         advice: additional notes for the user.
+        name: what it shows while the hook runs; None = it shows no command.
     """
 
     agent: str
@@ -72,6 +73,7 @@ class Hooks:
     timeout: int = 5
     is_own: bool = False
     advice: str = ""
+    name: str | None = None
 
 
 @dataclass(frozen=True)

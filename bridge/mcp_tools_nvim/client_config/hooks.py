@@ -109,7 +109,7 @@ def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path | None:
 def _entries(hooks: Hooks, command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
     """Returns our entry of each event."""
     run = {"type": "command", "command": shlex.join(command), "timeout": hooks.timeout}
-    entry = {"hooks": [run]}
+    entry = {"hooks": [run if hooks.name is None else {"name": hooks.name, **run}]}
     return {
         event: [entry if event != hooks.events[-1] else {"matcher": hooks.matcher, **entry}]
         for event in hooks.events

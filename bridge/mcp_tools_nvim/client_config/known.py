@@ -179,6 +179,7 @@ CLIENTS = {
             matcher="^(replace|write_file|grep_search|search_file_content|run_shell_command)$",
             events=("SessionStart", "BeforeAgent", "AfterTool"),
             timeout=5000,
+            name=NAME,
         ),
     ),
     "goose": AiClient(

@@ -202,7 +202,7 @@ local function run(work, done)
   local fields = { root = project.root(), call = call, on_cancel = never, cancelled = never, covers = never }
   task.run(fields, work --[[@as fun(task: mcp-tools.Task)]], function(ok, thrown)
     if not ok then
-      log.error('diagnostics for a hook: %s', thrown)
+      log.error('an event of a hook: %s', thrown)
     end
     for _, fn in ipairs(at_end) do
       fn()

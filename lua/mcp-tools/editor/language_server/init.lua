@@ -90,7 +90,12 @@ end
 ---@param place any
 ---@return boolean
 local function is_position(place)
-  return type(place) == 'table' and type(place.line) == 'number' and type(place.character) == 'number'
+  if type(place) ~= 'table' then
+    return false
+  end
+  return vim.iter({ place.line, place.character }):all(function(number)
+    return type(number) == 'number' and number >= 0 and number % 1 == 0
+  end) and place.line ~= nil and place.character ~= nil
 end
 
 --- Returns the positions in the parameters of a request, by their path.
@@ -259,7 +264,10 @@ function M.run(ctx, args)
   elseif not merge then
     return nil, errors.new('capability_missing', method .. ' is not supported')
   end
-  if type(params.item) ~= 'table' then
+  if method:find('^callHierarchy/') then -- what is not checked here is not sent
+    params.textDocument, params.position = nil, nil
+  end
+  if type(params.item) ~= 'table' or params.textDocument then
     params.item = nil
   end
   local named = method == SYMBOL and { uri = args.near } or params.textDocument or params.item

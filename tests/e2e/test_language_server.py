@@ -39,7 +39,7 @@ _G.client = vim.lsp.start({ name = 'jedi', cmd = { server }, root_dir = vim.fs.d
 function _G.ask()
   _G.found, _G.answers = nil, 0
   local symbol = probe.symbol
-  symbol.of_buffer(0, function(file)
+  symbol.of_buffer(vim.api.nvim_get_current_buf(), function(file)
     local list = {}
     probe.symbol_nodes.each(file.tree, function(node)
       table.insert(list, { name = node.name, line = node.line, end_line = node.end_line, by = file.by })

@@ -225,7 +225,11 @@ async def test_refusals(stage: Stage) -> None:
         it = client.open(stage.project / "shelf.py")
         with pytest.raises(FailedError, match="outside the project"):  # `str`, in a stub of the server
             await client.ask("textDocument/definition", **it, **place(3, 25))
-    log = await stage.nvim.lua("return vim.fn.readfile(probe.audit.path())")
+    # It is written a moment later.
+    readable = (
+        "local path = probe.audit.path(); return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path)"
+    )
+    log = await stage.nvim.wait_for(readable)
     entries = [json.loads(line) for line in log]
     assert {("lsp_request", "deny"), ("lsp_request", "allow")} <= {
         (e["tool"], e["decision"]) for e in entries

@@ -38,8 +38,9 @@ class Skills:
     """
 
     def __init__(self, instructions: str) -> None:
-        self.text = f"---\nname: {NAME}\ndescription: {json.dumps(_DESCRIPTION)}\n---\n\n{instructions}\n"
-        content = self.text.encode()
+        text = f"---\nname: {NAME}\ndescription: {json.dumps(_DESCRIPTION)}\n---\n\n{instructions}\n"
+        content = text.encode(errors="replace")  # the project may have a name that is not UTF-8
+        self.text = content.decode()
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         self._entry = {
             "uri": URI,

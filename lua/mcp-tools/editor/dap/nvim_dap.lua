@@ -33,7 +33,7 @@ end
 
 --- Keeps messages of nvim-dap from waiting for a key, until `release_messages`: a long one, such as that of a failed
 --- launch, would block the main thread, and with it every call, until the user returns.
-local function relay_messages()
+function M.relay_messages()
   local utils = optional.load('dap.utils')
   if type(utils) == 'table' and utils.notify ~= relay then
     own_notify, utils.notify = utils.notify, relay
@@ -116,7 +116,7 @@ end
 ---@param config table
 ---@return string? fault
 function M.run(config)
-  relay_messages()
+  M.relay_messages()
   local ok, fault = pcall(M.loaded().run, config, { new = true, filetype = config.type })
   return not ok and tostring(fault):gsub('^[^:]*:%d+: ', '') or nil
 end

@@ -151,7 +151,7 @@ async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
 
 @pytest.mark.slow
 async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
-    """A second interview waits for the first; one that its client cancels goes at once, whoever is in it."""
+    """A second interview waits for the first. One that its client cancels stays until the user leaves it."""
     async with connect(bridge, "sessions") as client:
         first = asked(client, COLOUR)
         await screen.shows("Which colour?")
@@ -159,6 +159,8 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("(1 more waiting)")
         await go_in(screen, "<CR> done")
         await screen.nvim.lua(CANCEL, "Which colour?")
+        await screen.shows("The caller no longer waits")
+        await screen.type("xq")  # not for the user's text
         shown = await screen.shows("Which toppings?", "<F5> to answer")
         assert "Which colour?" not in shown
         assert (await first).is_error

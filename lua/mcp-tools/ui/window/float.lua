@@ -151,6 +151,7 @@ end
 ---@field buffers integer[]
 ---@field tab integer
 ---@field placed? { row: integer, height: integer }[] position of each window
+---@field is_over? boolean what it shows has ended while the user was in it
 ---@field drawn_frames? string the frames on the screen
 ---@field rows integer number of rows of the text
 ---@field frames fun(self): table[] `title` and `footer` of each window, for `nvim_win_set_config`
@@ -314,6 +315,9 @@ function Float:set_frames()
     return -- the keys in the frame are those of the mode before the command line
   end
   local frames = self:frames()
+  if self.is_over then
+    frames[1].title = ' The caller no longer waits. q closes '
+  end
   local drawn = vim.inspect(frames)
   if self.drawn_frames ~= drawn then
     for i, frame in ipairs(frames) do

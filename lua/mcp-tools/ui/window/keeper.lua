@@ -60,6 +60,8 @@ end
 ---@class mcp-tools.FloatKeeper
 ---@field use mcp-tools.FloatUse
 ---@field wanted mcp-tools.FloatSubject?
+---@field next mcp-tools.FloatSubject? wanted once the user has left a float that is over
+---@field is_answering boolean? a key of the float is being handled
 ---@field shown mcp-tools.Float?
 ---@field subject mcp-tools.FloatSubject? what `shown` shows
 ---@field outside integer? window that the user came from
@@ -180,8 +182,17 @@ function Keeper:stop_watching()
   end
 end
 
+--- Returns whether the shown subject has ended while the user was in its float.
+---@return boolean
+function Keeper:is_over()
+  return self.shown ~= nil and self.shown.is_over == true
+end
+
 function Keeper:reconcile()
   local inside
+  if self:is_over() and not self.shown:cursor() then
+    self.wanted, self.next = self.next, nil
+  end
   if self.shown and (self.stale or self.subject ~= self.wanted or not self.shown:is_here()) then
     inside = self.subject == self.wanted and self.shown:cursor() or nil
     self:shut(inside ~= nil)
@@ -236,13 +247,26 @@ end
 --- Shows something instead of the current subject, or nothing.
 ---@param subject mcp-tools.FloatSubject?
 function Keeper:show(subject)
-  self.wanted = subject
+  if self:is_over() then
+    self.next = subject
+  else
+    self.wanted = subject
+  end
   self:sync_later()
 end
 
---- Hides a subject. The focus returns at once, so that the next subject does not get keys meant for this one.
+--- Hides a subject. After the user's answer the focus returns at once, so that the next subject does not get keys meant
+--- for this one. If it ends otherwise while the user is in its float, the float stays until the user leaves it: keys
+--- must not reach the user's text.
 ---@param subject mcp-tools.FloatSubject
 function Keeper:hide(subject)
+  if self.next == subject then
+    self.next = nil
+  end
+  if self.shown and self.subject == subject and self.shown:cursor() and not self.is_answering then
+    self.shown.is_over = true
+    return self:sync_later()
+  end
   if self.wanted == subject then
     self.wanted = nil
   end
@@ -259,7 +283,7 @@ end
 ---@param subject mcp-tools.FloatSubject? only if it shows this
 ---@return mcp-tools.Float?
 function Keeper:on_screen(subject)
-  local shown = self.shown
+  local shown = not self:is_over() and self.shown or nil
   return shown and (not subject or self.subject == subject) and shown:is_here() and shown or nil
 end
 
@@ -283,9 +307,14 @@ end
 function Keeper:key(fn, ...)
   local values = { ... }
   return function()
-    if self.shown and uv.hrtime() >= self.ignore_keys_until then
+    if self:is_over() then
+      return self:leave()
+    elseif self.shown and uv.hrtime() >= self.ignore_keys_until then
       self.shown:save()
-      fn(self.shown, unpack(values))
+      self.is_answering = true
+      local ok, thrown = pcall(fn, self.shown, unpack(values))
+      self.is_answering = false
+      assert(ok, thrown)
     end
   end
 end

@@ -235,8 +235,28 @@ describe('a floating window', function()
     keeper:leave()
     t.eq(text, api.nvim_get_current_win())
     keeper:focus()
-    keeper:hide(one)
+    keeper:key(function() -- an answer
+      keeper:hide(one)
+    end)()
     t.eq(text, api.nvim_get_current_win())
+  end)
+
+  it('stays until the user leaves it if what it shows ends meanwhile', function()
+    local one, two = show(), { text = 'two' }
+    local shown = keeper.shown
+    keeper:focus()
+    keeper:hide(one)
+    keeper:show(two)
+    vim.wait(50)
+    t.eq({ shown.windows[1], nil }, { api.nvim_get_current_win(), keeper:on_screen(one) })
+    t.matches('no longer waits', vim.inspect(api.nvim_win_get_config(shown.windows[1]).title))
+    local ran = false
+    keeper:key(function()
+      ran = true
+    end)()
+    t.eq({ false, text }, { ran, api.nvim_get_current_win() })
+    is_shown(two)
+    keeper:hide(two)
   end)
 
   for _, event in ipairs({ 'WinEnter', 'WinLeave' }) do

@@ -1,6 +1,7 @@
 --- Writes unsaved changes to disk.
 
 local buffers = require('mcp-tools.editor.buffer')
+local disk = require('mcp-tools.editor.buffer.disk')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local history = require('mcp-tools.editor.edit.history')
@@ -66,13 +67,20 @@ return {
       if found and not found.bufnr then
         return ''
       end
-      local refusal = found and vim.bo[found.bufnr].modified and save.refusal(found.bufnr)
+      local is_modified = found and vim.bo[found.bufnr].modified
+      local refusal = is_modified and save.refusal(found.bufnr)
+      if is_modified and not refusal and disk.check(found.bufnr) == 'conflict' then
+        refusal = save.conflict(found.bufnr)
+      end
       if refusal then
         return nil, refusal
       end
       return edit_preview.of_write({ path = path }, again)
     end)
-    return text == '' and 'There is nothing to save.\n' or text, err
+    if text == '' then
+      return nil, errors.new('not_found', 'nothing to save: no file that you changed is unsaved')
+    end
+    return text, err
   end,
   run = function(ctx, args)
     local files, failed = {}, 0

@@ -28,6 +28,7 @@ local function exceptions(project)
     file_read = { symbol = false },
     analyze_python = { path = project.python },
     file_json = { path = project.json, query = 'items.100' },
+    plugin_info = { module = 'mcp-tools' },
     treesitter_query = { query = '(function_declaration) @each' },
   }
 end

@@ -138,6 +138,35 @@ local function findings_of(all, filter, pause)
   return list
 end
 
+--- Returns the diagnostics of a buffer at one moment. Neovim copies all that it returns, so each severity is read in a
+--- piece of its own; all at once if they change in between.
+---@param bufnr integer
+---@param pause fun()
+---@return vim.Diagnostic[]
+local function copied(bufnr, pause)
+  local list, has_changed = {}, false
+  local hook = api.nvim_create_autocmd('DiagnosticChanged', {
+    buffer = bufnr,
+    once = true, -- a call that ends during a pause leaves it behind
+    desc = 'mcp-tools: diagnostics that change while they are read',
+    callback = function()
+      has_changed = true
+    end,
+  })
+  for severity = 1, NUMBERS.hint do
+    pause()
+    if has_changed or not api.nvim_buf_is_valid(bufnr) then
+      break
+    end
+    vim.list_extend(list, garbage.without(vim.diagnostic.get, bufnr, { severity = severity }))
+  end
+  if has_changed then
+    return api.nvim_buf_is_valid(bufnr) and garbage.without(vim.diagnostic.get, bufnr) or {}
+  end
+  pcall(api.nvim_del_autocmd, hook) -- deleted with the buffer
+  return list
+end
+
 --- Returns the findings of a buffer, by line.
 ---@param bufnr integer
 ---@param filter mcp-tools.diagnostics.FindingFilter
@@ -149,7 +178,7 @@ function M.of(bufnr, filter, pause)
     return {}, false
   end
   local tick = api.nvim_buf_get_changedtick(bufnr)
-  local list = findings_of(garbage.without(vim.diagnostic.get, bufnr), filter, pause)
+  local list = findings_of(copied(bufnr, pause), filter, pause)
   return list, api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick
 end
 

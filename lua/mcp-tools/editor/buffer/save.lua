@@ -7,6 +7,7 @@
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
+local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
 
 local api, uv = vim.api, vim.uv
@@ -143,10 +144,13 @@ end
 ---@param bufnr integer loaded
 function M.acknowledge(bufnr)
   local hook = api.nvim_create_autocmd('BufWriteCmd', { buffer = bufnr, callback = function() end })
-  pcall(api.nvim_buf_call, bufnr, function()
+  local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
   pcall(api.nvim_del_autocmd, hook)
+  if not ok then -- a later `:write` asks whether to overwrite the file
+    log.warn('%s does not count as written: %s', buffers.shown(bufnr), M.plain(thrown))
+  end
 end
 
 --- Writes a buffer. A file that changed since it was read is `stale`.

@@ -166,12 +166,14 @@ end
 ---@param target mcp-tools.EditTarget
 local function restore(target)
   local file, problem = io.open(target.path, 'wb')
+  local ok = file ~= nil
   if file then
-    file:write(target.bytes)
+    ok, problem = file:write(target.bytes)
     file:close()
     save.acknowledge(target.bufnr)
     vim.bo[target.bufnr].modified = true
-  else
+  end
+  if not ok then
     log.error('cannot undo an edit of several files completely: %s', problem)
   end
 end

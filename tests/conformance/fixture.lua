@@ -24,61 +24,57 @@ local function answers(name, description, make)
   register({
     name = name,
     description = description,
-    execute = function(ctx)
-      ctx(make())
-    end,
+    execute = function(ctx) ctx(make()) end,
   })
 end
 
 ---@param ctx table of a `run` tool
 local function pause(ctx)
-  ctx:await(function(done)
-    vim.defer_fn(done, PAUSE)
-  end)
+  ctx:await(function(done) vim.defer_fn(done, PAUSE) end)
 end
 
 -- Content ----------------------------------------------------------------------------------------------------------
 
-answers('test_simple_text', 'Answers with text', function()
-  return 'This is a simple text response for testing.'
-end)
+answers('test_simple_text', 'Answers with text', function() return 'This is a simple text response for testing.' end)
 
-answers('test_image_content', 'Answers with an image', function()
-  return content.image(PNG, 'image/png')
-end)
+answers('test_image_content', 'Answers with an image', function() return content.image(PNG, 'image/png') end)
 
-answers('test_audio_content', 'Answers with audio', function()
-  return content.audio(WAV, 'audio/wav')
-end)
+answers('test_audio_content', 'Answers with audio', function() return content.audio(WAV, 'audio/wav') end)
 
-answers('test_embedded_resource', 'Answers with a resource', function()
-  return content.resource({
-    uri = 'test://embedded-resource',
-    mime_type = 'text/plain',
-    text = 'This is an embedded resource content.',
-  })
-end)
+answers(
+  'test_embedded_resource',
+  'Answers with a resource',
+  function()
+    return content.resource({
+      uri = 'test://embedded-resource',
+      mime_type = 'text/plain',
+      text = 'This is an embedded resource content.',
+    })
+  end
+)
 
-answers('test_multiple_content_types', 'Answers with text, an image and a resource', function()
-  return {
-    content.text('Multiple content types test:'),
-    content.image(PNG, 'image/png'),
-    content.resource({
-      uri = 'test://mixed-content-resource',
-      mime_type = 'application/json',
-      text = '{"test":"data","value":123}',
-    }),
-  }
-end)
+answers(
+  'test_multiple_content_types',
+  'Answers with text, an image and a resource',
+  function()
+    return {
+      content.text('Multiple content types test:'),
+      content.image(PNG, 'image/png'),
+      content.resource({
+        uri = 'test://mixed-content-resource',
+        mime_type = 'application/json',
+        text = '{"test":"data","value":123}',
+      }),
+    }
+  end
+)
 
 -- Errors -----------------------------------------------------------------------------------------------------------
 
 register({
   name = 'test_error_handling',
   description = 'Always fails',
-  execute = function(ctx)
-    ctx(nil, 'This tool intentionally returns an error for testing')
-  end,
+  execute = function(ctx) ctx(nil, 'This tool intentionally returns an error for testing') end,
 })
 
 -- What happens while a tool runs -----------------------------------------------------------------------------------
@@ -148,9 +144,7 @@ register({
   name = 'test_trigger_tool_change',
   description = 'Changes the list of tools',
   execute = function(ctx)
-    answers('test_passing_by', 'Is gone at once', function()
-      return ''
-    end)
+    answers('test_passing_by', 'Is gone at once', function() return '' end)
     mcp.unregister('test_passing_by')
     ctx('Changed the list twice')
   end,
@@ -163,9 +157,7 @@ register({
     mcp.register_prompt({
       name = 'test_passing_by',
       description = 'Is gone at once',
-      get = function(answer)
-        answer('')
-      end,
+      get = function(answer) answer('') end,
     })
     mcp.unregister_prompt('test_passing_by')
     ctx('Changed the list twice')
@@ -181,9 +173,7 @@ register({
     type = 'object',
     properties = { region = { type = 'string', ['x-mcp-header'] = 'Region' } },
   },
-  execute = function(ctx, args)
-    ctx('region=' .. tostring(args.region))
-  end,
+  execute = function(ctx, args) ctx('region=' .. tostring(args.region)) end,
 })
 
 local ADDRESS = {
@@ -212,9 +202,7 @@ register({
     ['else'] = { required = { 'email' } },
     additionalProperties = false,
   },
-  execute = function(ctx, args)
-    ctx(args)
-  end,
+  execute = function(ctx, args) ctx(args) end,
 })
 
 -- Resources --------------------------------------------------------------------------------------------------------
@@ -224,9 +212,7 @@ mcp.register_resource({
   name = 'static-text',
   description = 'Text',
   mime_type = 'text/plain',
-  read = function(ctx)
-    ctx('This is the content of the static text resource.')
-  end,
+  read = function(ctx) ctx('This is the content of the static text resource.') end,
 })
 
 mcp.register_resource({
@@ -234,9 +220,7 @@ mcp.register_resource({
   name = 'static-binary',
   description = 'An image',
   mime_type = 'image/png',
-  read = function(ctx)
-    ctx({ blob = PNG })
-  end,
+  read = function(ctx) ctx({ blob = PNG }) end,
 })
 
 mcp.register_resource({
@@ -253,9 +237,7 @@ mcp.register_resource({
   uri = 'test://watched-resource',
   name = 'watched-resource',
   description = 'Text that can be watched',
-  read = function(ctx)
-    ctx('Watched resource content')
-  end,
+  read = function(ctx) ctx('Watched resource content') end,
 })
 
 -- Prompts ----------------------------------------------------------------------------------------------------------
@@ -263,9 +245,7 @@ mcp.register_resource({
 mcp.register_prompt({
   name = 'test_simple_prompt',
   description = 'Takes nothing',
-  get = function(ctx)
-    ctx('This is a simple prompt for testing.')
-  end,
+  get = function(ctx) ctx('This is a simple prompt for testing.') end,
 })
 
 mcp.register_prompt({
@@ -277,16 +257,12 @@ mcp.register_prompt({
       description = 'First test argument',
       required = true,
       complete = function(ctx, prefix)
-        ctx(vim.tbl_filter(function(value)
-          return vim.startswith(value, prefix)
-        end, { 'test1', 'test2' }))
+        ctx(vim.tbl_filter(function(value) return vim.startswith(value, prefix) end, { 'test1', 'test2' }))
       end,
     },
     { name = 'arg2', description = 'Second test argument', required = true },
   },
-  get = function(ctx, args)
-    ctx(("Prompt with arguments: arg1='%s', arg2='%s'"):format(args.arg1, args.arg2))
-  end,
+  get = function(ctx, args) ctx(("Prompt with arguments: arg1='%s', arg2='%s'"):format(args.arg1, args.arg2)) end,
 })
 
 mcp.register_prompt({
@@ -305,7 +281,5 @@ mcp.register_prompt({
 mcp.register_prompt({
   name = 'test_prompt_with_image',
   description = 'Has an image in it',
-  get = function(ctx)
-    ctx({ content.image(PNG, 'image/png'), content.text('Please analyze the image above.') })
-  end,
+  get = function(ctx) ctx({ content.image(PNG, 'image/png'), content.text('Please analyze the image above.') }) end,
 })

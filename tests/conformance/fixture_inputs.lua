@@ -12,9 +12,7 @@ end
 
 ---@param properties table
 ---@param required? string[]
-local function object(properties, required)
-  return { type = 'object', properties = properties, required = required }
-end
+local function object(properties, required) return { type = 'object', properties = properties, required = required } end
 
 local STRING = { type = 'string' }
 local NAME = object({ name = STRING }, { 'name' })
@@ -63,56 +61,71 @@ tool('test_sampling', "Asks the client's model", function(ctx, args)
   return 'LLM response: ' .. answer.content.text
 end, { prompt = { type = 'string', required = true } })
 
-tool('test_elicitation', 'Asks the person', function(ctx, args)
-  return elicit(ctx, args.message, object({ username = STRING, email = STRING }, { 'username', 'email' }))
-end, { message = { type = 'string', required = true } })
+tool(
+  'test_elicitation',
+  'Asks the person',
+  function(ctx, args)
+    return elicit(ctx, args.message, object({ username = STRING, email = STRING }, { 'username', 'email' }))
+  end,
+  { message = { type = 'string', required = true } }
+)
 
-tool('test_elicitation_sep1034_defaults', 'Asks with defaults', function(ctx)
-  return elicit(
-    ctx,
-    'Please review and update the form fields with defaults',
-    object({
-      name = { type = 'string', default = 'John Doe' },
-      age = { type = 'integer', default = 30 },
-      score = { type = 'number', default = 95.5 },
-      status = { type = 'string', enum = { 'active', 'inactive', 'pending' }, default = 'active' },
-      verified = { type = 'boolean', default = true },
-    })
-  )
-end)
+tool(
+  'test_elicitation_sep1034_defaults',
+  'Asks with defaults',
+  function(ctx)
+    return elicit(
+      ctx,
+      'Please review and update the form fields with defaults',
+      object({
+        name = { type = 'string', default = 'John Doe' },
+        age = { type = 'integer', default = 30 },
+        score = { type = 'number', default = 95.5 },
+        status = { type = 'string', enum = { 'active', 'inactive', 'pending' }, default = 'active' },
+        verified = { type = 'boolean', default = true },
+      })
+    )
+  end
+)
 
 --- `{ const, title }` for each pair.
 local function titled(pairs_)
-  return vim.tbl_map(function(pair)
-    return { const = pair[1], title = pair[2] }
-  end, pairs_)
+  return vim.tbl_map(function(pair) return { const = pair[1], title = pair[2] } end, pairs_)
 end
 
-tool('test_elicitation_sep1330_enums', 'Asks with every kind of choice', function(ctx)
-  return elicit(
-    ctx,
-    'Please select options from the enum fields',
-    object({
-      untitledSingle = { type = 'string', enum = { 'option1', 'option2', 'option3' } },
-      titledSingle = {
-        type = 'string',
-        oneOf = titled({ { 'value1', 'First Option' }, { 'value2', 'Second Option' }, { 'value3', 'Third Option' } }),
-      },
-      legacyEnum = {
-        type = 'string',
-        enum = { 'opt1', 'opt2', 'opt3' },
-        enumNames = { 'Option One', 'Option Two', 'Option Three' },
-      },
-      untitledMulti = { type = 'array', items = { type = 'string', enum = { 'option1', 'option2', 'option3' } } },
-      titledMulti = {
-        type = 'array',
-        items = {
-          anyOf = titled({ { 'value1', 'First Choice' }, { 'value2', 'Second Choice' }, { 'value3', 'Third Choice' } }),
+tool(
+  'test_elicitation_sep1330_enums',
+  'Asks with every kind of choice',
+  function(ctx)
+    return elicit(
+      ctx,
+      'Please select options from the enum fields',
+      object({
+        untitledSingle = { type = 'string', enum = { 'option1', 'option2', 'option3' } },
+        titledSingle = {
+          type = 'string',
+          oneOf = titled({ { 'value1', 'First Option' }, { 'value2', 'Second Option' }, { 'value3', 'Third Option' } }),
         },
-      },
-    })
-  )
-end)
+        legacyEnum = {
+          type = 'string',
+          enum = { 'opt1', 'opt2', 'opt3' },
+          enumNames = { 'Option One', 'Option Two', 'Option Three' },
+        },
+        untitledMulti = { type = 'array', items = { type = 'string', enum = { 'option1', 'option2', 'option3' } } },
+        titledMulti = {
+          type = 'array',
+          items = {
+            anyOf = titled({
+              { 'value1', 'First Choice' },
+              { 'value2', 'Second Choice' },
+              { 'value3', 'Third Choice' },
+            }),
+          },
+        },
+      })
+    )
+  end
+)
 
 -- Without sessions -------------------------------------------------------------------------------------------------
 
@@ -129,33 +142,31 @@ ask(
   'Asks for a name',
   'user_name',
   form('What is your name?', NAME),
-  function(answer)
-    return ('Hello, %s!'):format(answer.content and answer.content.name or 'stranger')
-  end
+  function(answer) return ('Hello, %s!'):format(answer.content and answer.content.name or 'stranger') end
 )
 
 ask('test_input_required_result_sampling', "Asks the client's model", 'capital_question', {
   method = 'sampling/createMessage',
   params = prompt('What is the capital of France?'),
-}, function(answer)
-  return answer.content.text
-end)
+}, function(answer) return answer.content.text end)
 
 ask(
   'test_input_required_result_list_roots',
   'Asks for roots',
   'client_roots',
   { method = 'roots/list' },
-  function(answer)
-    return ('%d roots, the first is %s'):format(#answer.roots, answer.roots[1].uri)
-  end
+  function(answer) return ('%d roots, the first is %s'):format(#answer.roots, answer.roots[1].uri) end
 )
 
 for _, name in ipairs({ 'request_state', 'tampered_state' }) do
   local schema = object({ ok = { type = 'boolean' } }, { 'ok' })
-  ask('test_input_required_result_' .. name, 'Asks for leave', 'confirm', form('Please confirm', schema), function()
-    return 'state-ok'
-  end)
+  ask(
+    'test_input_required_result_' .. name,
+    'Asks for leave',
+    'confirm',
+    form('Please confirm', schema),
+    function() return 'state-ok' end
+  )
 end
 
 tool('test_input_required_result_multiple_inputs', 'Asks for three things at once', function(ctx)

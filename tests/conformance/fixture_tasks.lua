@@ -10,9 +10,7 @@ local function tool(name, args, run)
 end
 
 local function pause(ctx, ms)
-  ctx:await(function(done)
-    vim.defer_fn(done, ms)
-  end)
+  ctx:await(function(done) vim.defer_fn(done, ms) end)
 end
 
 local function form(message, key)
@@ -20,9 +18,7 @@ local function form(message, key)
   return { method = 'elicitation/create', params = { message = message, requestedSchema = schema } }
 end
 
-tool('greet', { name = { type = 'string' } }, function(_, args)
-  return ('Hello, %s!'):format(args.name)
-end)
+tool('greet', { name = { type = 'string' } }, function(_, args) return ('Hello, %s!'):format(args.name) end)
 
 tool('slow_compute', { seconds = { type = 'number' }, label = { type = 'string' } }, function(ctx, args)
   pause(ctx, args.seconds * 1000)

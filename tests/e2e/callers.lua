@@ -14,30 +14,20 @@ end
 
 tool('says', {
   args = { value = { type = 'string', required = true }, times = { type = 'integer', default = 1 } },
-  execute = function(ctx, args)
-    ctx(('%s to %s, %d times'):format(args.value, ctx.host, args.times))
-  end,
+  execute = function(ctx, args) ctx(('%s to %s, %d times'):format(args.value, ctx.host, args.times)) end,
 })
 tool('data', {
-  execute = function(ctx)
-    ctx({ list = { 1, 2.5 }, empty = {} })
-  end,
+  execute = function(ctx) ctx({ list = { 1, 2.5 }, empty = {} }) end,
 })
 tool('promises', {
   output_schema = { type = 'object', properties = { n = { type = 'integer' } }, required = { 'n' } },
-  execute = function(ctx)
-    ctx({ n = 'none' })
-  end,
+  execute = function(ctx) ctx({ n = 'none' }) end,
 })
 tool('fails', {
-  execute = function(ctx)
-    ctx(nil, 'not today')
-  end,
+  execute = function(ctx) ctx(nil, 'not today') end,
 })
 tool('misses', {
-  execute = function(ctx)
-    ctx(nil, { code = 'not_found', message = 'no such thing' })
-  end,
+  execute = function(ctx) ctx(nil, { code = 'not_found', message = 'no such thing' }) end,
 })
 tool('refuses', {
   execute = function(ctx)
@@ -45,42 +35,30 @@ tool('refuses', {
   end,
 })
 tool('throws', {
-  execute = function()
-    error('a fault of the code')
-  end,
+  execute = function() error('a fault of the code') end,
 })
 tool('tarries', { timeout = 30, execute = function() end })
 tool('denied', {
-  execute = function(ctx)
-    ctx('it ran')
-  end,
+  execute = function(ctx) ctx('it ran') end,
 })
 tool('garbles', {
-  execute = function(ctx)
-    ctx({ inner = { '\255\254' } })
-  end,
+  execute = function(ctx) ctx({ inner = { '\255\254' } }) end,
 })
 tool('shows', {
-  execute = function(ctx)
-    ctx({ mcp_tools.content.text('a picture'), mcp_tools.content.image('\1\2', 'image/png') })
-  end,
+  execute = function(ctx) ctx({ mcp_tools.content.text('a picture'), mcp_tools.content.image('\1\2', 'image/png') }) end,
 })
 tool('steps', {
   run = function(ctx)
     ctx:progress(1, 2, 'half')
     coroutine.yield('so far')
-    ctx:await(function(done)
-      _G.go_on = done
-    end)
+    ctx:await(function(done) _G.go_on = done end)
     return 'all'
   end,
 })
 tool('waits', {
   execute = function(ctx)
     _G.begun = true
-    ctx:on_cancel(function(reason)
-      _G.stopped = reason
-    end)
+    ctx:on_cancel(function(reason) _G.stopped = reason end)
   end,
 })
 
@@ -95,9 +73,7 @@ end
 
 --- Hooks that note what happens on the way.
 local function hooks_of(found)
-  return function(progress)
-    table.insert(found.progress, progress.message)
-  end, function(state)
+  return function(progress) table.insert(found.progress, progress.message) end, function(state)
     table.insert(found.states, state)
   end
 end
@@ -119,9 +95,7 @@ function callers.call(name, args)
     found.outcome = { ok = ok, text = err and err.message or text_of(value), code = err and err.code }
     found.outcome.kind = err and kind_of(err)
   end)
-  function found.stop()
-    handle:cancel()
-  end
+  function found.stop() handle:cancel() end
 end
 
 --- What a person sees: the window of `:McpTools call`.
@@ -148,9 +122,7 @@ function callers.command(name, args)
       found.states = { text:match('state  ([%a ]+)') }
     end
   end
-  function found.stop()
-    vim.cmd('McpTools cancel')
-  end
+  function found.stop() vim.cmd('McpTools cancel') end
 end
 
 --- Any assistant in the editor that has no file of its own.
@@ -162,9 +134,7 @@ function callers.assistant(name, args)
     local err = outcome.error
     found.outcome = { ok = outcome.ok, text = outcome.text, code = err and err.code, kind = err and kind_of(err) }
   end)
-  function found.stop()
-    handle:cancel()
-  end
+  function found.stop() handle:cancel() end
 end
 
 --- CodeCompanion's side of its contract: one tool is resolved, its commands are run, its output goes to a chat.
@@ -172,12 +142,8 @@ function callers.codecompanion(name, args)
   local found = see()
   local on_progress, on_state = hooks_of(found)
   local tools = require('mcp-tools.callers.codecompanion').tools({
-    on_progress = function(_, progress)
-      on_progress(progress)
-    end,
-    on_state = function(_, state)
-      on_state(state)
-    end,
+    on_progress = function(_, progress) on_progress(progress) end,
+    on_state = function(_, state) on_state(state) end,
   })
   local tool_config = tools['nvim_' .. name]
   local resolved = vim.deepcopy(tool_config.callback())
@@ -205,9 +171,10 @@ end
 --- Avante's side of its contract; a request that is stopped it ends by itself.
 function callers.avante(name, args)
   local found = see()
-  local list = vim.tbl_filter(function(each)
-    return each.name == 'nvim_' .. name
-  end, require('mcp-tools.callers.avante').tools())
+  local list = vim.tbl_filter(
+    function(each) return each.name == 'nvim_' .. name end,
+    require('mcp-tools.callers.avante').tools()
+  )
   local opts = { session_ctx = {} }
   function opts.on_log(line)
     table.insert(found.progress, line:match('^1/2 (.*)$'))
@@ -227,9 +194,10 @@ end
 --- MCP Hub's side of its contract; it hears of nothing on the way.
 function callers.mcphub(name, args)
   local found = see()
-  local list = vim.tbl_filter(function(each)
-    return each.name == 'nvim_' .. name
-  end, require('mcp-tools.callers.mcphub').server().capabilities.tools)
+  local list = vim.tbl_filter(
+    function(each) return each.name == 'nvim_' .. name end,
+    require('mcp-tools.callers.mcphub').server().capabilities.tools
+  )
   local response = {}
   function response:send(result)
     assert(not found.outcome, 'told twice')

@@ -25,23 +25,28 @@ local function server(dispatchers)
   local function publish(params)
     local document = params.textDocument
     local text = document.text or params.contentChanges[1].text
-    vim.defer_fn(function()
-      dispatchers.notification('textDocument/publishDiagnostics', {
-        uri = document.uri,
-        version = document.version,
-        diagnostics = diagnostics_of(text),
-      })
-    end, _G.delay)
+    vim.defer_fn(
+      function()
+        dispatchers.notification('textDocument/publishDiagnostics', {
+          uri = document.uri,
+          version = document.version,
+          diagnostics = diagnostics_of(text),
+        })
+      end,
+      _G.delay
+    )
   end
   return {
     request = function(method, _, callback)
       count = count + 1
-      vim.schedule(function()
-        callback(
-          nil,
-          method == 'initialize' and { capabilities = { textDocumentSync = 1, hoverProvider = true } } or nil
-        )
-      end)
+      vim.schedule(
+        function()
+          callback(
+            nil,
+            method == 'initialize' and { capabilities = { textDocumentSync = 1, hoverProvider = true } } or nil
+          )
+        end
+      )
       return true, count
     end,
     notify = function(method, params)
@@ -50,12 +55,8 @@ local function server(dispatchers)
       end
       return true
     end,
-    is_closing = function()
-      return closing
-    end,
-    terminate = function()
-      closing = true
-    end,
+    is_closing = function() return closing end,
+    terminate = function() closing = true end,
   }
 end
 

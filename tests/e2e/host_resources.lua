@@ -26,9 +26,7 @@ tool('host_look', {
 tool('host_read', {
   args = { uri = { type = 'string', required = true } },
   run = function(ctx, args)
-    ctx:on_cancel(function(reason)
-      table.insert(Seen.cancelled, reason)
-    end)
+    ctx:on_cancel(function(reason) table.insert(Seen.cancelled, reason) end)
     local value, err = ctx:host_resources():read(args.uri)
     give(ctx, value, err)
   end,
@@ -37,9 +35,7 @@ tool('host_read', {
 tool('host_list', {
   args = { filter = { type = 'object', properties = { scheme = {}, mime_type = {}, tags = {} } } },
   execute = function(ctx, args)
-    ctx:host_resources():list(args.filter, function(value, err)
-      give(ctx, value, err)
-    end)
+    ctx:host_resources():list(args.filter, function(value, err) give(ctx, value, err) end)
   end,
 })
 

@@ -21,9 +21,7 @@ local function question(text)
 end
 
 tool('who', function(ctx)
-  ctx:on_cancel(function(reason)
-    table.insert(Seen.cancelled, reason)
-  end)
+  ctx:on_cancel(function(reason) table.insert(Seen.cancelled, reason) end)
   local answer, err = ctx:elicit('Who are you?', NAME)
   Seen.answers = Seen.answers + 1
   return give(ctx, answer, err)
@@ -39,9 +37,7 @@ tool('twice', function(ctx)
     end
     names[round] = answer.content.name
   end
-  ctx:await(function(done)
-    vim.defer_fn(done, 300)
-  end)
+  ctx:await(function(done) vim.defer_fn(done, 300) end)
   return names
 end)
 
@@ -52,9 +48,7 @@ end)
 
 tool('folders', nil, {
   execute = function(ctx)
-    ctx:roots(function(roots, err)
-      ctx(roots and roots[1].uri, err)
-    end)
+    ctx:roots(function(roots, err) ctx(roots and roots[1].uri, err) end)
   end,
 })
 
@@ -73,9 +67,7 @@ end)
 tool('stages', function(ctx)
   for _, state in ipairs({ 'begun', { files = 2 }, 7, 'nearly' }) do
     coroutine.yield(state)
-    ctx:await(function(done)
-      vim.defer_fn(done, 10)
-    end)
+    ctx:await(function(done) vim.defer_fn(done, 10) end)
   end
   return 'ended'
 end)

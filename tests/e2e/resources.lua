@@ -14,15 +14,11 @@ resource({
   uri = 'e2e://text',
   name = 'text',
   mime_type = 'text/markdown',
-  read = function(ctx)
-    ctx('# Hällo')
-  end,
+  read = function(ctx) ctx('# Hällo') end,
   watch = function(changed)
     Watched.count = Watched.count + 1
     Watched.changed = changed
-    return function()
-      Watched.count = Watched.count - 1
-    end
+    return function() Watched.count = Watched.count - 1 end
   end,
 })
 
@@ -30,25 +26,19 @@ resource({
   uri = 'e2e://bytes',
   name = 'bytes',
   mime_type = 'image/png',
-  read = function(ctx)
-    ctx({ blob = '\0\1\255' })
-  end,
+  read = function(ctx) ctx({ blob = '\0\1\255' }) end,
 })
 
 resource({
   uri = 'e2e://large',
   name = 'large',
-  run = function()
-    return ('x'):rep(11 * 1024 * 1024)
-  end,
+  run = function() return ('x'):rep(11 * 1024 * 1024) end,
 })
 
 resource({
   uri = 'e2e://broken',
   name = 'broken',
-  read = function()
-    error('it broke')
-  end,
+  read = function() error('it broke') end,
 })
 
 resource({
@@ -56,15 +46,11 @@ resource({
   name = 'item',
   complete = {
     id = function(ctx, prefix)
-      ctx(vim.tbl_filter(function(id)
-        return vim.startswith(id, prefix)
-      end, { 'one', 'other', 'two' }))
+      ctx(vim.tbl_filter(function(id) return vim.startswith(id, prefix) end, { 'one', 'other', 'two' }))
     end,
   },
   run = function(ctx, params)
-    ctx:await(function(done)
-      vim.defer_fn(done, 10)
-    end)
+    ctx:await(function(done) vim.defer_fn(done, 10) end)
     return { text = 'item ' .. params.id, mime_type = 'text/plain' }
   end,
 })
@@ -78,9 +64,7 @@ mcp.register_prompt({
       name = 'name',
       description = 'Whom',
       required = true,
-      complete = function(ctx, prefix, arguments)
-        ctx({ prefix .. 'a', prefix .. (arguments.style or 'b') })
-      end,
+      complete = function(ctx, prefix, arguments) ctx({ prefix .. 'a', prefix .. (arguments.style or 'b') }) end,
     },
     { name = 'style' },
   },

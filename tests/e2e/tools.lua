@@ -13,18 +13,14 @@ end
 tool({
   name = 'echo',
   args = { value = {} },
-  execute = function(ctx, args)
-    ctx(args.value)
-  end,
+  execute = function(ctx, args) ctx(args.value) end,
 })
 
 tool({
   name = 'later',
   args = { ms = { type = 'integer', default = 20 }, value = {} },
   execute = function(ctx, args)
-    vim.defer_fn(function()
-      ctx(args.value)
-    end, args.ms)
+    vim.defer_fn(function() ctx(args.value) end, args.ms)
   end,
 })
 
@@ -45,9 +41,7 @@ tool({
   name = 'short',
   timeout = 100,
   execute = function(ctx)
-    ctx:on_cancel(function(reason)
-      table.insert(Seen.cancelled, reason)
-    end)
+    ctx:on_cancel(function(reason) table.insert(Seen.cancelled, reason) end)
   end,
 })
 
@@ -57,9 +51,7 @@ tool({
   run = function(ctx, args)
     for i = 1, args.steps do
       ctx:progress(i, args.steps, 'step ' .. i)
-      ctx:await(function(done)
-        vim.defer_fn(done, 20)
-      end)
+      ctx:await(function(done) vim.defer_fn(done, 20) end)
     end
     return 'counted'
   end,
@@ -94,57 +86,27 @@ tool({
 })
 
 local values = {
-  ['function'] = function()
-    return { a = { print } }
-  end,
-  userdata = function()
-    return vim.uv.new_timer()
-  end,
+  ['function'] = function() return { a = { print } } end,
+  userdata = function() return vim.uv.new_timer() end,
   cycle = function()
     local t = {}
     t.t = t
     return t
   end,
-  nan = function()
-    return { x = 0 / 0 }
-  end,
-  inf = function()
-    return -1 / 0
-  end,
-  bytes = function()
-    return { lines = { 'ok', 'a\255' } }
-  end,
-  bytes_text = function()
-    return 'a\255b'
-  end,
-  bytes_error = function()
-    return nil, 'a\255b'
-  end,
-  nul = function()
-    return 'a\0b'
-  end,
-  sparse = function()
-    return { 1, nil, 3 }
-  end,
-  mixed = function()
-    return { 'x', a = 'y' }
-  end,
-  empty = function()
-    return {}
-  end,
-  empty_dict = function()
-    return vim.empty_dict()
-  end,
-  null = function()
-    return vim.NIL
-  end,
+  nan = function() return { x = 0 / 0 } end,
+  inf = function() return -1 / 0 end,
+  bytes = function() return { lines = { 'ok', 'a\255' } } end,
+  bytes_text = function() return 'a\255b' end,
+  bytes_error = function() return nil, 'a\255b' end,
+  nul = function() return 'a\0b' end,
+  sparse = function() return { 1, nil, 3 } end,
+  mixed = function() return { 'x', a = 'y' } end,
+  empty = function() return {} end,
+  empty_dict = function() return vim.empty_dict() end,
+  null = function() return vim.NIL end,
   ['nil'] = function() end,
-  ['false'] = function()
-    return false
-  end,
-  numbers = function()
-    return { math.pi, 2 ^ 53 + 2, 1763769600123456, 0.1 + 0.2 }
-  end,
+  ['false'] = function() return false end,
+  numbers = function() return { math.pi, 2 ^ 53 + 2, 1763769600123456, 0.1 + 0.2 } end,
   content = function()
     return {
       content.text('é'),
@@ -154,9 +116,7 @@ local values = {
       content.resource_link({ uri = 'x://l', name = 'l' }),
     }
   end,
-  result = function()
-    return content.result({ content = content.text('no'), is_error = true, meta = { ['x/y'] = 1 } })
-  end,
+  result = function() return content.result({ content = content.text('no'), is_error = true, meta = { ['x/y'] = 1 } }) end,
 }
 
 tool({
@@ -164,9 +124,7 @@ tool({
   args = { kind = { type = 'string', required = true }, later = { type = 'boolean', default = false } },
   execute = function(ctx, args)
     if args.later then
-      vim.schedule(function()
-        ctx(values[args.kind]())
-      end)
+      vim.schedule(function() ctx(values[args.kind]()) end)
     else
       ctx(values[args.kind]())
     end
@@ -176,9 +134,7 @@ tool({
 tool({
   name = 'sized',
   args = { bytes = { type = 'integer', required = true } },
-  execute = function(ctx, args)
-    ctx(('x'):rep(args.bytes))
-  end,
+  execute = function(ctx, args) ctx(('x'):rep(args.bytes)) end,
 })
 
 tool({
@@ -248,7 +204,5 @@ end
 tool({
   name = 'shapes',
   args = { list = { type = 'array', items = { type = 'string' } }, map = { type = 'object' } },
-  execute = function(ctx)
-    ctx('fine')
-  end,
+  execute = function(ctx) ctx('fine') end,
 })

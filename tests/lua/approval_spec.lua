@@ -18,9 +18,7 @@ describe('open questions', function()
       description = 'x',
       needs_approval = true,
       args = { list = { type = 'array' } },
-      execute = function(_, args)
-        got = args
-      end,
+      execute = function(_, args) got = args end,
     })
     for _, id in ipairs({ 'one', 'two' }) do
       core.get().executor:execute('asks', { list = { 1 } }, {
@@ -30,9 +28,7 @@ describe('open questions', function()
         capabilities = { elicitation = {} },
       })
     end
-    local list = t.wait(function()
-      return #approval.list() == 2 and approval.list()
-    end)
+    local list = t.wait(function() return #approval.list() == 2 and approval.list() end)
     local one = list[1]
     t.eq({ 'one', 'two' }, { one.id, list[2].id })
     t.eq({ 'asks', 'mcp', 's', {} }, { one.tool, one.host, one.session, one.files })
@@ -41,9 +37,7 @@ describe('open questions', function()
     one.args.list[1], one.choices[1], one.id = 'other', 'other', 'other'
     t.eq(nil, one.call)
     t.ok(approval.answer('one', 'once'))
-    t.wait(function()
-      return got
-    end)
+    t.wait(function() return got end)
     t.eq({ list = { 1 } }, got)
     t.eq(false, (approval.answer('other', 'once')))
   end)

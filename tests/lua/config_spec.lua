@@ -42,17 +42,20 @@ describe('config', function()
   end)
 
   it('lists every fault with its path, and changes nothing then', function()
-    local err = t.raises('none of its options were applied', function()
-      config.setup({
-        tool_prefix = 1,
-        bridge = { port = 99999, log_level = 'inof', autostart = 'yes' },
-        limits = { calls = 0 },
-        approval = { tools = { rm = 'never' }, default = 'ask' },
-        roots = { markers = { 1 } },
-        on_ready = 5,
-        sensitive = true,
-      })
-    end)
+    local err = t.raises(
+      'none of its options were applied',
+      function()
+        config.setup({
+          tool_prefix = 1,
+          bridge = { port = 99999, log_level = 'inof', autostart = 'yes' },
+          limits = { calls = 0 },
+          approval = { tools = { rm = 'never' }, default = 'ask' },
+          roots = { markers = { 1 } },
+          on_ready = 5,
+          sensitive = true,
+        })
+      end
+    )
     for _, line in ipairs({
       'tool_prefix: expected a string, got number',
       'bridge.port: expected 0 to 65535, got 99999',
@@ -71,9 +74,10 @@ describe('config', function()
   end)
 
   it('says what an option takes', function()
-    local err = t.raises('none of its options were applied', function()
-      config.setup({ agents = 'claude', review = { when = true } })
-    end)
+    local err = t.raises(
+      'none of its options were applied',
+      function() config.setup({ agents = 'claude', review = { when = true } }) end
+    )
     for _, line in ipairs({
       'agents: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
       'review.when: expected "ask", "after" or "never", got boolean',
@@ -83,9 +87,7 @@ describe('config', function()
   end)
 
   it('shows in the status of the bridge why it was refused', function()
-    t.raises('none of its options were applied', function()
-      config.setup({ review = { when = true } })
-    end)
+    t.raises('none of its options were applied', function() config.setup({ review = { when = true } }) end)
     local status = require('mcp-tools.bridge').status()
     t.matches('review%.when: expected', status.refusal)
     t.ok(not status.refusal:find('\n'))
@@ -152,9 +154,7 @@ describe('config', function()
   it('refuses a tools string that is neither recommended nor all', function()
     local text = 'tools: expected "recommended", "all", a boolean, a list such as .* or a table,'
       .. ' got "recomended" %(did you mean "recommended"%?%)'
-    t.raises(text, function()
-      config.setup({ tools = 'recomended' })
-    end)
+    t.raises(text, function() config.setup({ tools = 'recomended' }) end)
   end)
 
   it('takes functions where they are allowed', function()
@@ -165,9 +165,7 @@ describe('config', function()
     config.setup({ instructions = callable, approval = { rule = callable } })
     t.ok(rawequal(callable, config.get('approval.rule')))
     t.matches('\nCalled%.$', require('mcp-tools.rpc.settings').get().instructions)
-    t.raises('setup%(%) requires a table, got string', function()
-      config.setup('lsp')
-    end)
+    t.raises('setup%(%) requires a table, got string', function() config.setup('lsp') end)
   end)
 end)
 

@@ -11,9 +11,7 @@ describe('errors', function()
   end)
 
   it('refuse a code that is not in the list', function()
-    t.raises('unknown error code: oops', function()
-      errors.new('oops', 'x')
-    end)
+    t.raises('unknown error code: oops', function() errors.new('oops', 'x') end)
   end)
 
   it('are told from other values', function()

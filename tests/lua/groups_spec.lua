@@ -5,18 +5,15 @@ local tools = require('mcp-tools')
 local t = require('helpers')
 
 --- Names of the tools of a group, as its folder has them.
-local BUFFER = vim.tbl_map(function(path)
-  return 'buffer_' .. vim.fn.fnamemodify(path, ':t:r')
-end, vim.api.nvim_get_runtime_file('lua/mcp-tools/tools/buffer/*.lua', true))
+local BUFFER = vim.tbl_map(
+  function(path) return 'buffer_' .. vim.fn.fnamemodify(path, ':t:r') end,
+  vim.api.nvim_get_runtime_file('lua/mcp-tools/tools/buffer/*.lua', true)
+)
 table.sort(BUFFER)
 
-local function registry()
-  return core.get().registry
-end
+local function registry() return core.get().registry end
 
-local function names(kind)
-  return t.field('name', registry():list(kind or 'tools'))
-end
+local function names(kind) return t.field('name', registry():list(kind or 'tools')) end
 
 local function register(name, more)
   tools.register(vim.tbl_extend('force', {
@@ -44,9 +41,7 @@ after_each(function()
   core.get()
 end)
 
-before_each(function()
-  config.change({ tools = false })
-end)
+before_each(function() config.change({ tools = false }) end)
 
 describe('enable and disable', function()
   it('switched before setup() is no setup(): nothing starts by itself', function()
@@ -151,18 +146,12 @@ describe('enable and disable', function()
   it('leave calls alone that run, and refuse new ones', function()
     local held
     register('mine', {
-      execute = function(ctx)
-        held = ctx
-      end,
+      execute = function(ctx) held = ctx end,
     })
     local result, refused
-    tools.call('mine', {}, function(value)
-      result = value
-    end)
+    tools.call('mine', {}, function(value) result = value end)
     tools.disable('mine')
-    tools.call('mine', {}, function(_, err)
-      refused = err
-    end)
+    tools.call('mine', {}, function(_, err) refused = err end)
     t.eq('unknown_tool', refused.code)
     held('done')
     t.eq('done', result)
@@ -173,9 +162,7 @@ describe('enable and disable', function()
     t.eq({ 'not_found', "did you mean buffer? there is no group or tool 'bufer'" }, { err.code, err.message })
     _, err = tools.disable('resources/curser')
     t.eq("did you mean resources/cursor? there is no group or tool 'resources/curser'", err.message)
-    t.raises('name: expected string', function()
-      tools.enable(nil)
-    end)
+    t.raises('name: expected string', function() tools.enable(nil) end)
   end)
 end)
 
@@ -185,13 +172,9 @@ describe('reload', function()
   local function reload(what)
     local failures
     t.eq({ true }, {
-      tools.reload(what, function(list)
-        failures = list
-      end),
+      tools.reload(what, function(list) failures = list end),
     })
-    return t.wait(function()
-      return failures
-    end)
+    return t.wait(function() return failures end)
   end
 
   it('takes the definition that the file has now', function()
@@ -214,9 +197,7 @@ describe('reload', function()
     tools.setup({ tools = { 'test' } })
     local echo = registry():get('test_echo')
     for _, broken in ipairs({
-      function()
-        error('broken on purpose')
-      end,
+      function() error('broken on purpose') end,
       t.returns(5),
       function()
         return { name = 'other', description = 'x', execute = function() end }
@@ -228,9 +209,7 @@ describe('reload', function()
       t.eq(5, #names())
       t.ok(registry():get('test_echo') == echo)
     end
-    instead(ECHO, function()
-      return { name = 'test_echo' }
-    end)
+    instead(ECHO, function() return { name = 'test_echo' } end)
     local failures = reload('test_echo')
     t.eq({ 1, ECHO }, { #failures, failures[1].source })
     t.matches("tool 'test_echo': description", failures[1].error)
@@ -249,9 +228,7 @@ describe('reload', function()
       return {
         name = 'test_echo',
         description = 'x',
-        state = function()
-          return { n = 0 }
-        end,
+        state = function() return { n = 0 } end,
         execute = function(ctx)
           ctx.state.n = ctx.state.n + 1
           ctx(ctx.state.n)
@@ -314,9 +291,7 @@ describe(':McpTools tools', function()
     vim.cmd('silent! only | enew')
   end)
 
-  local function completions(line)
-    return vim.fn.getcompletion('McpTools tools ' .. line, 'cmdline')
-  end
+  local function completions(line) return vim.fn.getcompletion('McpTools tools ' .. line, 'cmdline') end
 
   it('completes what can be done, and with what', function()
     t.eq({ 'disable', 'enable', 'refresh', 'reload' }, completions(''))
@@ -347,9 +322,7 @@ describe(':McpTools tools', function()
   end)
 
   it('says what is wrong', function()
-    instead('mcp-tools.tools.test.echo', function()
-      error('broken on purpose')
-    end)
+    instead('mcp-tools.tools.test.echo', function() error('broken on purpose') end)
     vim.cmd('McpTools tools reload test_echo')
     notifications.wait('could not be loaded: mcp-tools.tools.test.echo: ')
     vim.cmd('McpTools tools enable')

@@ -3,9 +3,7 @@
 
 local t = {}
 
-local function fail(message, ...)
-  error(message:format(...), 3)
-end
+local function fail(message, ...) error(message:format(...), 3) end
 
 ---Assert deep equality.
 ---@generic T
@@ -69,9 +67,7 @@ end
 ---@return fun(ctx: function)
 function t.answers(...)
   local values = vim.F.pack_len(...)
-  return function(ctx)
-    ctx(vim.F.unpack_len(values))
-  end
+  return function(ctx) ctx(vim.F.unpack_len(values)) end
 end
 
 ---A function that returns a value.
@@ -79,9 +75,7 @@ end
 ---@param value T
 ---@return fun(): T
 function t.returns(value)
-  return function()
-    return value
-  end
+  return function() return value end
 end
 
 ---Numbered lines.
@@ -101,9 +95,7 @@ end
 ---@param list table[]
 ---@return any[]
 function t.field(field, list)
-  return vim.tbl_map(function(item)
-    return item[field]
-  end, list)
+  return vim.tbl_map(function(item) return item[field] end, list)
 end
 
 ---Let the event loop run until `fn` returns something truthy, and return that.
@@ -130,9 +122,7 @@ end
 ---@param what string?
 ---@return mcp-tools.Outcome
 function t.ended(call, ms, what)
-  t.wait(function()
-    return call:ended()
-  end, ms, what)
+  t.wait(function() return call:ended() end, ms, what)
   return call.outcome
 end
 
@@ -162,9 +152,11 @@ end
 ---whose handlers still report to this one: the hang-up that a terminal gets when it is closed would end the editor.
 function t.terminal()
   vim.cmd('new | terminal echo running; exec cat')
-  t.wait(function()
-    return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'running'
-  end, 20000, 'the start of the terminal')
+  t.wait(
+    function() return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'running' end,
+    20000,
+    'the start of the terminal'
+  )
 end
 
 --- Runs a function and counts the calls of another meanwhile, which go on to it.

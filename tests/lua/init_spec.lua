@@ -51,21 +51,13 @@ end)
 
 it('on_change() tells of each change until it is stopped, and who throws disturbs nobody', function()
   local count = 0
-  local stop_bad = tools.on_change(function()
-    error('on purpose')
-  end)
-  local stop = tools.on_change(function()
-    count = count + 1
-  end)
+  local stop_bad = tools.on_change(function() error('on purpose') end)
+  local stop = tools.on_change(function() count = count + 1 end)
   tools.register(tool('one'))
   t.eq(1, count)
   local looked
-  tools.refresh('ext', function()
-    looked = true
-  end)
-  t.wait(function()
-    return looked
-  end)
+  tools.refresh('ext', function() looked = true end)
+  t.wait(function() return looked end)
   t.eq(2, count)
   stop()
   stop_bad()

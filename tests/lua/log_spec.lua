@@ -11,9 +11,7 @@ end
 
 --- Waits until the file has a text.
 local function is_written(text)
-  t.wait(function()
-    return content():find(text, 1, true)
-  end)
+  t.wait(function() return content():find(text, 1, true) end)
 end
 
 describe('log', function()
@@ -83,12 +81,8 @@ describe('log', function()
     log.info('the last line')
     is_written('the last line')
     local lines
-    log.tail(200, function(got)
-      lines = got
-    end)
-    t.wait(function()
-      return lines
-    end)
+    log.tail(200, function(got) lines = got end)
+    t.wait(function() return lines end)
     t.matches('the last line$', lines[#lines])
     t.eq(1, #log.lines(1))
     t.matches('the last line$', log.lines(1)[1])
@@ -135,31 +129,23 @@ describe('notify', function()
     notify.once('matter', 'info', 'b')
     notify.forget('matter')
     notify.once('matter', 'info', 'b')
-    t.wait(function()
-      return #notifications.list == 3
-    end)
+    t.wait(function() return #notifications.list == 3 end)
   end)
 
   it('survives a notification plugin that throws', function()
     notifications.collect('broken plugin')
     notify.error('important')
-    t.wait(function()
-      return table.concat(log.lines(2), '\n'):find('broken plugin', 1, true)
-    end)
+    t.wait(function() return table.concat(log.lines(2), '\n'):find('broken plugin', 1, true) end)
   end)
 end)
 
 describe('log.guard', function()
   it('hands on what a function gives, and arguments to it', function()
-    t.eq({ true, 3, nil, 'x' }, { log.guard('adding', function(a, b)
-      return a + b, nil, 'x'
-    end, 1, 2) })
+    t.eq({ true, 3, nil, 'x' }, { log.guard('adding', function(a, b) return a + b, nil, 'x' end, 1, 2) })
   end)
 
   it('puts what it throws into the log, with its place, and nowhere else', function()
-    local ok = log.guard('the thing', function()
-      error('boom')
-    end)
+    local ok = log.guard('the thing', function() error('boom') end)
     t.eq(false, ok)
     t.matches('the thing failed: .*log_spec%.lua:%d+: boom\n.*stack traceback', log.lines(1)[1])
   end)

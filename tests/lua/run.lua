@@ -30,19 +30,13 @@ function _G.describe(name, fn)
 end
 
 ---Declare a test; it runs after the whole spec has been read.
-function _G.it(name, fn)
-  tests[#tests + 1] = { name = name, group = current, fn = fn }
-end
+function _G.it(name, fn) tests[#tests + 1] = { name = name, group = current, fn = fn } end
 
 ---Run `fn` before each test of this group.
-function _G.before_each(fn)
-  table.insert(current.before, fn)
-end
+function _G.before_each(fn) table.insert(current.before, fn) end
 
 ---Run `fn` after each test of this group, also when the test failed.
-function _G.after_each(fn)
-  table.insert(current.after, fn)
-end
+function _G.after_each(fn) table.insert(current.after, fn) end
 
 -- 0.10 prints to stderr from a headless Neovim, and in odd order: write to stdout instead.
 local function say(line)
@@ -74,9 +68,7 @@ local function full_name(test)
   return table.concat(parts, ' > ')
 end
 
-local function describe_error(err)
-  return debug.traceback(type(err) == 'string' and err or vim.inspect(err), 2)
-end
+local function describe_error(err) return debug.traceback(type(err) == 'string' and err or vim.inspect(err), 2) end
 
 ---@param test SpecTest
 ---@return string[] failures empty when the test passed

@@ -55,9 +55,7 @@ describe('the start of an editor', function()
     vim.schedule(function() -- behind what setup() has scheduled
       turned = true
     end)
-    t.wait(function()
-      return turned
-    end)
+    t.wait(function() return turned end)
     t.eq(nil, package.loaded['mcp-tools.agents'])
   end)
 

@@ -43,9 +43,7 @@ local MODULES = {
 local probe = {}
 
 ---The definition of an agent, such as `claude`.
-function probe.agent(name)
-  return require('mcp-tools.agents.known.' .. name)
-end
+function probe.agent(name) return require('mcp-tools.agents.known.' .. name) end
 
 ---Whether a module was loaded; `name` is a field of the probe.
 function probe.is_loaded(name)
@@ -54,25 +52,15 @@ function probe.is_loaded(name)
   return package.loaded[MODULES[name]] ~= nil
 end
 
-function probe.registry()
-  return require(MODULES.core).get().registry
-end
+function probe.registry() return require(MODULES.core).get().registry end
 
-function probe.executor()
-  return require(MODULES.core).get().executor
-end
+function probe.executor() return require(MODULES.core).get().executor end
 
-function probe.gateway()
-  return require(MODULES.core).get().gateway
-end
+function probe.gateway() return require(MODULES.core).get().gateway end
 
 ---Calls that run or wait, or whose result was not acknowledged yet.
-function probe.calls()
-  return probe.executor().calls
-end
+function probe.calls() return probe.executor().calls end
 
 return setmetatable(probe, {
-  __index = function(_, name)
-    return require(assert(MODULES[name], 'the probe has no module ' .. name))
-  end,
+  __index = function(_, name) return require(assert(MODULES[name], 'the probe has no module ' .. name)) end,
 })

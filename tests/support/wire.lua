@@ -10,9 +10,7 @@ local function reply(call)
   return out
 end
 
-local function note(...)
-  W.seen[#W.seen + 1] = { ... }
-end
+local function note(...) W.seen[#W.seen + 1] = { ... } end
 
 function W.hello(channel, info)
   note('hello', info)
@@ -41,15 +39,9 @@ function W.list(kind, revision)
 end
 
 local tools = {}
-function tools.echo(call, args)
-  call.result = { state = 'done', kind = 'text', text = args.text }
-end
-function tools.bad(call)
-  call.result = { state = 'done', kind = 'text', text = 'caf\233' }
-end
-function tools.value(call)
-  call.result = { state = 'done', kind = 'json', text = '{"n":1}', structured = true }
-end
+function tools.echo(call, args) call.result = { state = 'done', kind = 'text', text = args.text } end
+function tools.bad(call) call.result = { state = 'done', kind = 'text', text = 'caf\233' } end
+function tools.value(call) call.result = { state = 'done', kind = 'json', text = '{"n":1}', structured = true } end
 function tools.fail(call)
   local errors = { { field = 'n', message = 'caf\233' } }
   call.result = { state = 'failed', error = { code = 'stale', message = 'no', errors = errors }, schema_bound = true }
@@ -65,9 +57,7 @@ function tools.steps(call)
   vim.rpcnotify(W.channel, 'log', call.id, 'info', '{"at":"half"}')
   tools.later(call, { size = 1, ms = 20 })
 end
-function tools.throw()
-  error('secret path')
-end
+function tools.throw() error('secret path') end
 function tools.forever() end
 
 function W.execute(name, args, opts)
@@ -83,24 +73,16 @@ function W.execute(name, args, opts)
   return reply(call)
 end
 
-function W.get_result(id)
-  return reply(W.calls[id])
-end
+function W.get_result(id) return reply(W.calls[id]) end
 
-function W.explain()
-  return { path = 'result', message = 'result: bytes that are not UTF-8' }
-end
+function W.explain() return { path = 'result', message = 'result: bytes that are not UTF-8' } end
 
 for _, verb in ipairs({ 'cancel_task', 'acknowledge', 'report', 'agent_event' }) do
-  W[verb] = function(...)
-    note(verb, ...)
-  end
+  W[verb] = function(...) note(verb, ...) end
 end
 
 function W.times(verb)
-  return #vim.tbl_filter(function(entry)
-    return entry[1] == verb
-  end, W.seen)
+  return #vim.tbl_filter(function(entry) return entry[1] == verb end, W.seen)
 end
 
 package.loaded['mcp-tools.rpc'] = W

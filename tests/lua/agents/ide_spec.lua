@@ -21,9 +21,7 @@ vim.opt.runtimepath:append(FIXTURES .. '/agents')
 --- In the place of the context of the editor.
 local context = { get = function() end }
 local editor_context = require('mcp-tools.editor.context')
-editor_context.get = function()
-  return context.get()
-end
+editor_context.get = function() return context.get() end
 editor_context.on_change = function(fn, wanted)
   context.tell, context.wanted = fn, wanted
 end
@@ -53,9 +51,7 @@ end
 
 local function start()
   bridge.start()
-  t.wait(function()
-    return bridge.status().state == 'ready'
-  end, 5000, 'a bridge that is ready')
+  t.wait(function() return bridge.status().state == 'ready' end, 5000, 'a bridge that is ready')
 end
 
 --- A bridge is ready, and the endpoints of these agents are open.
@@ -65,9 +61,7 @@ local function ready(...)
   return attach({ ... })
 end
 
-local function agent(name)
-  return require('mcp-tools.agents.known.made_up_' .. name)
-end
+local function agent(name) return require('mcp-tools.agents.known.made_up_' .. name) end
 
 local function opened(name, key)
   local data = { agent = name, session = key or 's1', client = 'agent', version = '3' }
@@ -85,9 +79,7 @@ local function pushes()
   return list
 end
 
-local function names_of(list)
-  return t.field('name', list)
-end
+local function names_of(list) return t.field('name', list) end
 
 local function listed(scope)
   local reply = wire.list('tools', nil, { client = 'agent', scope = scope })
@@ -114,16 +106,12 @@ local function lock_file()
 end
 
 local function lock()
-  local ok, value = pcall(function()
-    return vim.json.decode(table.concat(vim.fn.readfile(lock_file()), '\n'))
-  end)
+  local ok, value = pcall(function() return vim.json.decode(table.concat(vim.fn.readfile(lock_file()), '\n')) end)
   return ok and value or nil
 end
 
 local function await_lock(what)
-  return t.wait(function()
-    return #ide.status()[1].files > 0 and lock()
-  end, 5000, what or 'a discovery file')
+  return t.wait(function() return #ide.status()[1].files > 0 and lock() end, 5000, what or 'a discovery file')
 end
 
 --- A discovery file of the agent lies there.
@@ -134,14 +122,10 @@ end
 
 local function await_no_lock()
   local path = lock_file()
-  t.wait(function()
-    return not vim.uv.fs_stat(path)
-  end, 5000, 'the end of the discovery file')
+  t.wait(function() return not vim.uv.fs_stat(path) end, 5000, 'the end of the discovery file')
 end
 
-local function mode_of(path)
-  return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8)))
-end
+local function mode_of(path) return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8))) end
 
 before_each(function()
   for _, name in ipairs({ 'XDG_RUNTIME_DIR', 'MADE_UP_FOLDER' }) do
@@ -166,9 +150,7 @@ end)
 after_each(function()
   setup({})
   bridge.stop()
-  t.wait(function()
-    return bridge.status().state == 'stopped'
-  end, 5000, 'the end of the bridge')
+  t.wait(function() return bridge.status().state == 'stopped' end, 5000, 'the end of the bridge')
   wire.lost(channel)
   vim.fn.jobstop(channel)
   vim.rpcnotify = real_rpcnotify -- luacheck: ignore
@@ -272,9 +254,7 @@ describe('the scope of an agent', function()
   local SCOPE = { agent = 'made_up_http' }
 
   it('has its tools by the names that its agent knows, and nothing else', function()
-    local function noop(ctx)
-      ctx('ours')
-    end
+    local function noop(ctx) ctx('ours') end
     mcp_tools.register({ name = 'mine', description = 'd', needs_approval = false, execute = noop })
     mcp_tools.register({ name = 'getPlace', description = 'd', needs_approval = false, execute = noop })
     ready('made_up_http')
@@ -339,9 +319,7 @@ describe('a session', function()
   it('has files that it writes looked after, though it has asked for nothing', function()
     require('mcp-tools.editor.agents.disk_writes').stop()
     opened('made_up_http')
-    t.wait(function()
-      return vim.fn.exists('#mcp-tools.review.disk#BufReadPost') == 1
-    end)
+    t.wait(function() return vim.fn.exists('#mcp-tools.review.disk#BufReadPost') == 1 end)
     require('mcp-tools.editor.agents.disk_writes').stop()
   end)
 
@@ -354,9 +332,7 @@ describe('a session', function()
   end)
 
   it('gets the context when it opens, and each change of it in the place of the one before', function()
-    context.get = function()
-      return { line = 1 }
-    end
+    context.get = function() return { line = 1 } end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     t.eq({ 's2', 'context/changed', { line = 1 } }, pushes()[4])
@@ -372,17 +348,13 @@ describe('a session', function()
 
   it('is told the context again soon after it has come, and not once it has left', function()
     local line = 1
-    context.get = function()
-      return { line = line }
-    end
+    context.get = function() return { line = line } end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     wire.agent_event('left', { agent = 'made_up_websocket', session = 's2' }, channel)
     local before = #pushes()
     line = 2
-    t.wait(function()
-      return #pushes() == before + 2
-    end)
+    t.wait(function() return #pushes() == before + 2 end)
     t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 1])
     t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 2])
     context.get = function() end
@@ -414,9 +386,7 @@ describe('a session', function()
   end)
 
   it('is not lost when its agent throws', function()
-    agent('http').opened = function()
-      error('oh')
-    end
+    agent('http').opened = function() error('oh') end
     opened('made_up_http')
     t.eq(1, #agent_sessions.sessions())
   end)
@@ -439,9 +409,7 @@ describe('a discovery file', function()
     t.eq({ lock_file() }, ide.status()[1].files)
     local gone = lock_file()
     bridge.stop()
-    t.wait(function()
-      return not vim.uv.fs_stat(gone)
-    end, 5000, 'the end of the discovery file')
+    t.wait(function() return not vim.uv.fs_stat(gone) end, 5000, 'the end of the discovery file')
     t.eq({}, vim.fn.readdir(vim.fs.dirname(gone)))
   end)
 
@@ -456,9 +424,11 @@ describe('a discovery file', function()
     end, 5000, 'the new bridge')
     t.ok(not vim.list_contains(seen, false))
     attach({ 'made_up_http' })
-    t.wait(function()
-      return lock().bridge_pid == bridge.status().pid
-    end, 5000, 'the process of the new bridge in the file')
+    t.wait(
+      function() return lock().bridge_pid == bridge.status().pid end,
+      5000,
+      'the process of the new bridge in the file'
+    )
     t.ok(vim.uv.fs_stat(path).ino ~= inode) -- another file in its place, never half of one
   end)
 
@@ -495,18 +465,18 @@ describe('a discovery file', function()
     vim.uv.fs_chmod(shared, tonumber('777', 8))
     vim.env.MADE_UP_FOLDER = shared
     ready('made_up_http')
-    local status = t.wait(function()
-      return ide.status()[1].reason and ide.status()[1]
-    end, 5000, 'a fault')
+    local status = t.wait(function() return ide.status()[1].reason and ide.status()[1] end, 5000, 'a fault')
     t.matches('can be written by other users: run `chmod', status.reason)
     t.eq({}, vim.fn.readdir(shared))
     if vim.uv.getuid() == 0 then
       vim.uv.fs_chmod(shared, tonumber('755', 8))
       vim.uv.fs_chown(shared, 12345, 12345)
       vim.cmd.doautocmd('DirChanged')
-      t.wait(function()
-        return (ide.status()[1].reason or ''):find('belongs to another user', 1, true)
-      end, 5000, 'the other fault')
+      t.wait(
+        function() return (ide.status()[1].reason or ''):find('belongs to another user', 1, true) end,
+        5000,
+        'the other fault'
+      )
       t.eq({}, vim.fn.readdir(shared))
     end
   end)
@@ -519,9 +489,7 @@ describe('a discovery file', function()
     vim.fn.mkdir(vim.fs.dirname(lock_file()), 'p')
     vim.uv.fs_symlink(victim, lock_file())
     attach({ 'made_up_http' })
-    t.wait(function()
-      return vim.uv.fs_lstat(lock_file()).type == 'file'
-    end, 5000, 'a file in the place of the link')
+    t.wait(function() return vim.uv.fs_lstat(lock_file()).type == 'file' end, 5000, 'a file in the place of the link')
     t.eq({ 'mine' }, vim.fn.readfile(victim))
     t.eq(bridge.get_port(), lock().port)
   end)
@@ -539,9 +507,7 @@ describe('a discovery file', function()
     start()
     attach({ 'made_up_http' })
     ask()
-    t.wait(function()
-      return count_of == 2
-    end, 5000, 'the environment')
+    t.wait(function() return count_of == 2 end, 5000, 'the environment')
     t.eq({ env = { MADE_UP_PORT = tostring(bridge.get_port()) }, args = { '--ide' } }, given)
   end)
 
@@ -550,15 +516,11 @@ describe('a discovery file', function()
     local path = lock_file()
     for _, ends in ipairs({
       bridge.stop,
-      function()
-        vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' })
-      end,
+      function() vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' }) end,
     }) do
       vim.fn.writefile({ 'of another' }, path)
       ends()
-      t.wait(function()
-        return #require('mcp-tools.agents.discovery_files').paths() == 0
-      end, 5000, 'the end of ours')
+      t.wait(function() return #require('mcp-tools.agents.discovery_files').paths() == 0 end, 5000, 'the end of ours')
       t.eq({ 'of another' }, vim.fn.readfile(path))
       vim.fn.delete(path)
       if bridge.status().state ~= 'ready' then
@@ -573,9 +535,7 @@ describe('a discovery file', function()
     local folder, ours = vim.env.MADE_UP_FOLDER, '{"ideInfo":{"name":"neovim"},"pid":%d}'
     local dead, mine = vim.system({ 'true' }), vim.uv.os_getpid()
     dead:wait()
-    local function path(name, pid)
-      return folder .. '/' .. name:format(pid)
-    end
+    local function path(name, pid) return folder .. '/' .. name:format(pid) end
     local own, left = path('server-%d-1.json', mine), path('server-%d-2.json', dead.pid)
     local others = {
       [path('server-%d-3.json', mine)] = ours:format(mine),
@@ -603,14 +563,10 @@ describe('people', function()
     return text
   end
 
-  local function status()
-    return shown(require('mcp-tools.command').find('status').run)
-  end
+  local function status() return shown(require('mcp-tools.command').find('status').run) end
 
   local function health()
-    return shown(function()
-      vim.cmd('silent checkhealth mcp-tools')
-    end)
+    return shown(function() vim.cmd('silent checkhealth mcp-tools') end)
   end
 
   it('see in status and health who is there, what they have asked for, and why another is not', function()

@@ -37,14 +37,10 @@ describe('registration with OpenCode', function()
 
   --- The only server that is known, as soon as there is one.
   local function known()
-    return t.wait(function()
-      return integrations.status()[1]
-    end, 2000, 'a server')
+    return t.wait(function() return integrations.status()[1] end, 2000, 'a server')
   end
 
-  local function last()
-    return told[#told]
-  end
+  local function last() return told[#told] end
 
   local function health()
     vim.cmd('silent checkhealth mcp-tools')
@@ -58,9 +54,13 @@ describe('registration with OpenCode', function()
 
   before_each(function()
     told = {}
-    rawset(vim, 'rpcnotify', function(channel, event, text)
-      table.insert(told, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
-    end)
+    rawset(
+      vim,
+      'rpcnotify',
+      function(channel, event, text)
+        table.insert(told, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
+      end
+    )
   end)
 
   after_each(function()
@@ -90,9 +90,7 @@ describe('registration with OpenCode', function()
       local count = #told
       current.changed() -- nothing is different
       bridge(2)
-      t.wait(function()
-        return #told > count
-      end)
+      t.wait(function() return #told > count end)
       t.eq({ 2, true }, { last().channel, last().servers[1].registered })
       t.eq('waiting', known().state, 'the new bridge has not reported yet')
       t.eq(count + 1, #told)
@@ -107,9 +105,7 @@ describe('registration with OpenCode', function()
       t.eq('Basic ' .. vim.base64.encode('me:secret'), last().servers[1].headers.Authorization)
       local count = #told
       vim.api.nvim_exec_autocmds('User', { pattern = 'OpencodeEvent:server.connected' })
-      t.wait(function()
-        return #told > count
-      end)
+      t.wait(function() return #told > count end)
       follow(false)
       t.eq({}, last().servers)
       t.eq({}, integrations.status())
@@ -117,9 +113,7 @@ describe('registration with OpenCode', function()
 
     it('that sidekick.nvim is attached to is named as well', function()
       package.loaded['sidekick.cli.session'] = {
-        attached = function()
-          return { a = { base_url = URL }, b = {} }
-        end,
+        attached = function() return { a = { base_url = URL }, b = {} } end,
       }
       bridge(1)
       follow(true)
@@ -160,9 +154,7 @@ describe('registration with OpenCode', function()
       follow(true)
       local session = { id = 'opencode-1', started = true, base_url = URL }
       function session.attach() end
-      function session.is_running()
-        return true
-      end
+      function session.is_running() return true end
       sessions.attach(session)
       t.eq('sidekick.nvim', known().via)
     end)

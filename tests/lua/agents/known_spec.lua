@@ -20,20 +20,14 @@ local function open(name, client)
   return session
 end
 
-local function pushes(name)
-  return require('mcp-tools.agents.known.' .. name).context(context.get(), session)
-end
+local function pushes(name) return require('mcp-tools.agents.known.' .. name).context(context.get(), session) end
 
 --- The first thing that a session is told, as soon as it is.
 local function told(one)
-  return t.wait(function()
-    return (one or session).pushed[1]
-  end, 5000, 'what the session is told')
+  return t.wait(function() return (one or session).pushed[1] end, 5000, 'what the session is told')
 end
 
-local function agent(name)
-  return require('mcp-tools.agents.known.' .. name)
-end
+local function agent(name) return require('mcp-tools.agents.known.' .. name) end
 
 before_each(function()
   project.open()
@@ -57,9 +51,7 @@ describe('Claude Code', function()
     return agents.begin(open('claude', 'claude-code'), 'openDiff', args)
   end
 
-  local function texts(call)
-    return t.field('text', agents.result(call).content)
-  end
+  local function texts(call) return t.field('text', agents.result(call).content) end
 
   it('never hears that a window was closed, which it would take for a yes', function()
     local call = begin()
@@ -169,9 +161,7 @@ it('a tool of an agent that writes asks the person first, wherever the file lies
   vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
   local gateway, answer = core.get().gateway, nil
   local ask = gateway.ask
-  gateway.ask = function(_, fn)
-    answer = fn
-  end
+  gateway.ask = function(_, fn) answer = fn end
   local call = agents.begin(session, 'saveDocument', { filePath = file })
   t.eq({ 'function', false }, { type(answer), call:ended() })
   answer('deny')
@@ -244,9 +234,7 @@ describe('Copilot CLI', function()
     local function look(roots, is_trusted)
       agent('copilot').discovery(vim.tbl_extend('force', ENDPOINT, { roots = roots }))
       local one, read = open('copilot'), false
-      require('mcp-tools.privacy.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function()
-        read = true
-      end)
+      require('mcp-tools.privacy.read').read(vim.env.COPILOT_HOME .. '/config.json', 1000, function() read = true end)
       t.wait(function() -- two threads read it
         return read and (not is_trusted or one.data.trusted)
       end)
@@ -282,9 +270,7 @@ describe('Copilot CLI', function()
     open('copilot')
     local args = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\nfour\n', tab_name = 't' }
     local call = agents.begin(session, 'open_diff', args)
-    return agents.review(session), function()
-      return vim.json.decode(agents.result(call).content[1].text)
-    end
+    return agents.review(session), function() return vim.json.decode(agents.result(call).content[1].text) end
   end
 
   it('gets one decision for the whole file, since it takes no other text', function()
@@ -303,9 +289,13 @@ describe('Copilot CLI', function()
     one:decide_rest('accepted')
     t.eq('SAVED', answer().result)
     project.write('a.txt', 'ONE\ntwo\nTHREE\nfour\n')
-    t.wait(function()
-      return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
-    end, 5000, 'the merged text')
+    t.wait(
+      function()
+        return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+      end,
+      5000,
+      'the merged text'
+    )
     t.eq(true, vim.bo.modified)
     vim.cmd('silent write') -- asks nothing
     t.eq({ 'ONE', 'of the user', 'THREE', 'four' }, vim.fn.readfile(file))
@@ -389,9 +379,7 @@ describe('a proposal', function()
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
     agents.review(session):decide_rest('accepted')
     project.write('a.txt', 'ONE\ntwo\nthree\n')
-    t.wait(function()
-      return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE'
-    end, 5000, 'the text in the buffer')
+    t.wait(function() return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE' end, 5000, 'the text in the buffer')
   end)
 
   it('that was accepted and written is one of the changes, and can be taken back', function()
@@ -403,17 +391,13 @@ describe('a proposal', function()
     end
     local before = #changes.list()
     local function noted(count)
-      return t.wait(function()
-        return #changes.list() == before + count and changes.list()[1]
-      end, 5000, 'the change')
+      return t.wait(function() return #changes.list() == before + count and changes.list()[1] end, 5000, 'the change')
     end
     local heard = {}
     vim.api.nvim_create_autocmd('User', {
       pattern = 'McpToolsEdit',
       group = vim.api.nvim_create_augroup('heard', {}),
-      callback = function(args)
-        table.insert(heard, args.data.client and vim.fs.basename(args.data.path) or nil)
-      end,
+      callback = function(args) table.insert(heard, args.data.client and vim.fs.basename(args.data.path) or nil) end,
     })
     open('gemini')
     propose(file, 'ONE\ntwo\nTHREE\n', 'rejected')
@@ -423,9 +407,11 @@ describe('a proposal', function()
     t.eq({ file, 'gemini', false }, { change.path, change.client.name, change.is_new })
     t.eq({ 'ONE', '2', 'two' }, changes.after(change))
     edit.revert(change, function() end)
-    t.wait(function()
-      return vim.deep_equal({ 'one', 'two', 'three' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
-    end, 5000, 'the text as it was')
+    t.wait(
+      function() return vim.deep_equal({ 'one', 'two', 'three' }, vim.api.nvim_buf_get_lines(0, 0, -1, false)) end,
+      5000,
+      'the text as it was'
+    )
 
     local new, closed = project.root .. '/new.txt', project.write('closed.txt', 'a\nb\n')
     propose(new, 'x\n', 'accepted')
@@ -437,9 +423,7 @@ describe('a proposal', function()
     change = noted(3)
     t.eq({ closed, { 'b' } }, { change.path, changes.after(change) })
     edit.revert(change, function() end)
-    t.wait(function()
-      return table.concat(vim.fn.readfile(closed)) == 'ab'
-    end, 5000, 'the file as it was')
+    t.wait(function() return table.concat(vim.fn.readfile(closed)) == 'ab' end, 5000, 'the file as it was')
     t.eq({ 'a.txt', 'new.txt', 'closed.txt' }, heard)
     vim.api.nvim_del_augroup_by_name('heard')
   end)
@@ -453,9 +437,7 @@ describe('a proposal', function()
     project.write('a.txt', '')
     vim.wait(200)
     project.write('a.txt', 'ONE\ntwo\nthree\n')
-    t.wait(function()
-      return #changes.list() == before + 1
-    end, 5000, 'the change')
+    t.wait(function() return #changes.list() == before + 1 end, 5000, 'the change')
   end)
 
   it('is asked about when the lines stay and the bytes do not', function()
@@ -480,9 +462,7 @@ describe('a proposal', function()
       end
     end
     agents.call(session, 'openDiff', { filePath = file, newContent = 'one\ntwo\nthree\n' })
-    t.wait(function()
-      return session.pushed[2]
-    end)
+    t.wait(function() return session.pushed[2] end)
     t.eq({ 'ide/diffAccepted', 'one\ntwo\nthree\n' }, { session.pushed[2][1], session.pushed[2][2].content })
   end)
 
@@ -521,18 +501,14 @@ describe('a proposal', function()
   it('that its agent closes or replaces is not told to be rejected', function()
     open('gemini')
     vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
-    local function propose(text)
-      agents.call(session, 'openDiff', { filePath = file, newContent = text })
-    end
+    local function propose(text) agents.call(session, 'openDiff', { filePath = file, newContent = text }) end
     propose('1\n')
     propose('2\n')
     agents.call(session, 'closeDiff', { filePath = file, suppressNotification = true })
     propose('3\n')
     agents.review(session)
     propose('4\n')
-    t.wait(function()
-      return #review.list() == 1 and review.list()[1].files[1].hunks[1].new[1] == '4'
-    end)
+    t.wait(function() return #review.list() == 1 and review.list()[1].files[1].hunks[1].new[1] == '4' end)
     t.eq({}, session.pushed)
   end)
 
@@ -570,22 +546,16 @@ describe('a proposal', function()
       for i = 1, 8 do
         propose(i)
       end
-      t.wait(function()
-        return review.count() == 8
-      end)
+      t.wait(function() return review.count() == 8 end)
       local _, err = agents.result(propose(9))
       t.eq('busy', err.code)
       t.matches('propose it again', err.message)
       review.current():decide_rest('rejected')
       propose(10)
-      t.wait(function()
-        return review.count() == 8
-      end)
+      t.wait(function() return review.count() == 8 end)
       agents.close(session)
       session = nil
-      t.wait(function()
-        return review.count() == 0
-      end)
+      t.wait(function() return review.count() == 0 end)
     end
   end)
 
@@ -616,13 +586,9 @@ describe('a proposal', function()
     agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
     agents.review(session):decide_rest('accepted')
     project.write('a.txt', told()[2].content)
-    t.wait(function()
-      return not vim.bo.modified
-    end, 5000, 'the text in the buffer')
+    t.wait(function() return not vim.bo.modified end, 5000, 'the text in the buffer')
     t.eq({ 'ONE', 'two', 'of the person' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
-    t.wait(function()
-      return review.count() == 0
-    end)
+    t.wait(function() return review.count() == 0 end)
     disk_writes.stop()
     review.set_presenter(nil)
   end)
@@ -631,13 +597,14 @@ describe('a proposal', function()
     open('claude')
     local outcomes = {}
     for i = 1, 2 do
-      proposals.open(session, 'k', { path = file, text = i .. '\n' }, function(outcome)
-        table.insert(outcomes, i .. outcome.state)
-      end)
+      proposals.open(
+        session,
+        'k',
+        { path = file, text = i .. '\n' },
+        function(outcome) table.insert(outcomes, i .. outcome.state) end
+      )
     end
-    t.wait(function()
-      return #outcomes == 1
-    end)
+    t.wait(function() return #outcomes == 1 end)
     t.eq('1closed', outcomes[1])
   end)
 end)
@@ -712,9 +679,7 @@ describe('in a terminal', function()
       vim.fn.writefile({ vim.json.encode(value) }, path)
     end
     local more = { server = { name = 'nvim-tools', url = '', token = '' }, file = tostring }
-    places.root = function()
-      return folder
-    end
+    places.root = function() return folder end
     vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = folder .. '/claude', folder .. '/config'
     local ours = { command = 'mcp-tools', args = { 'lsp' }, extensionToLanguage = { ['.py'] = 'python' } }
     write(folder .. '/.claude/nvim-tools/.lsp.json', { other = ours })

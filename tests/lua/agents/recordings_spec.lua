@@ -31,13 +31,9 @@ local function answers(list)
   return by_id
 end
 
-local function texts(result)
-  return t.field('text', result.content)
-end
+local function texts(result) return t.field('text', result.content) end
 
-local function write(path, text)
-  project.write(path, text)
-end
+local function write(path, text) project.write(path, text) end
 
 --- Decides on a proposal as the person did then.
 local function decide(review, verdict, text)
@@ -70,9 +66,7 @@ end)
 local function replay(name, on_call)
   local list = frames(name)
   local by_id = answers(list)
-  local calls = vim.tbl_filter(function(frame)
-    return frame.dir == 'in' and frame.m.method == 'tools/call'
-  end, list)
+  local calls = vim.tbl_filter(function(frame) return frame.dir == 'in' and frame.m.method == 'tools/call' end, list)
   t.ok(#calls > 5)
   for i, frame in ipairs(calls) do
     on_call(frame.m.params, by_id[frame.m.id], calls[i + 1])
@@ -115,9 +109,10 @@ for _, name in ipairs({ 'gemini', 'qwen' }) do
   describe(name, function()
     it('gets the answers that it understands', function()
       session = agents.open(name)
-      local outcomes = vim.tbl_filter(function(frame)
-        return frame.dir == 'out' and (frame.m.method or ''):find('^ide/diff')
-      end, frames(name))
+      local outcomes = vim.tbl_filter(
+        function(frame) return frame.dir == 'out' and (frame.m.method or ''):find('^ide/diff') end,
+        frames(name)
+      )
       replay(name, function(call, expected, next_call)
         local result = agents.result(agents.begin(session, call.name, call.arguments))
         if call.name == 'closeDiff' then
@@ -132,9 +127,7 @@ for _, name in ipairs({ 'gemini', 'qwen' }) do
         local outcome = table.remove(outcomes, 1).m
         local verdict = outcome.method == 'ide/diffAccepted' and 'accepted' or 'rejected'
         decide(agents.review(session, call.arguments.filePath), verdict, outcome.params.content)
-        t.wait(function()
-          return #session.pushed > 0
-        end, 5000, 'the outcome')
+        t.wait(function() return #session.pushed > 0 end, 5000, 'the outcome')
         t.eq({ { outcome.method, outcome.params } }, session.pushed)
         session.pushed = {}
         if verdict == 'accepted' then

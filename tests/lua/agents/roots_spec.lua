@@ -22,12 +22,8 @@ end
 local function found_in(directory)
   vim.cmd.cd(vim.fn.fnameescape(directory))
   local found
-  roots.find(function(list)
-    found = list
-  end)
-  return t.wait(function()
-    return found
-  end, 5000)
+  roots.find(function(list) found = list end)
+  return t.wait(function() return found end, 5000)
 end
 
 before_each(function()
@@ -36,9 +32,7 @@ before_each(function()
   vim.fn.mkdir(path, 'p')
   top = vim.uv.fs_realpath(path)
 end)
-after_each(function()
-  vim.cmd.cd(vim.fn.fnameescape(before))
-end)
+after_each(function() vim.cmd.cd(vim.fn.fnameescape(before)) end)
 
 it('include the work trees of a repository, from each of them', function()
   local bank = repository('bank')

@@ -26,22 +26,16 @@ local function program(name, text)
   vim.env.PATH = folder .. ':' .. path
 end
 
-local function screen()
-  return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '')
-end
+local function screen() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '') end
 
 local function comes(text)
-  local ok = pcall(t.wait, function()
-    return screen():find(text, 1, true)
-  end, 5000)
+  local ok = pcall(t.wait, function() return screen():find(text, 1, true) end, 5000)
   t.ok(ok, ('there is no %q in %s; %s'):format(text, screen(), notifications.text()))
 end
 
 local function start()
   bridge.start()
-  t.wait(function()
-    return bridge.status().state == 'ready'
-  end, 5000, 'a bridge that is ready')
+  t.wait(function() return bridge.status().state == 'ready' end, 5000, 'a bridge that is ready')
 end
 
 before_each(function()
@@ -63,9 +57,7 @@ after_each(function()
   end
   vim.cmd('silent! %bwipeout!')
   bridge.stop()
-  t.wait(function()
-    return bridge.status().state == 'stopped'
-  end, 5000)
+  t.wait(function() return bridge.status().state == 'stopped' end, 5000)
   project.close()
 end)
 
@@ -141,9 +133,7 @@ describe(':McpTools terminal', function()
     program('amp', 'echo "args: $*"; cat "$3"')
     t.eq(false, bridge.is_running())
     vim.cmd('AmpStartWithMCP --no-color')
-    t.wait(function()
-      return vim.bo.buftype == 'terminal'
-    end, 5000, 'a terminal')
+    t.wait(function() return vim.bo.buftype == 'terminal' end, 5000, 'a terminal')
     comes('"Authorization"')
     local text = screen()
     t.matches('args: %-%-ide %-%-mcp%-config %S-%.json %-%-no%-color', text)

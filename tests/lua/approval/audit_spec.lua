@@ -24,12 +24,8 @@ end
 local function entries(count)
   local found
   return t.wait(function()
-    audit.tail(100000, function(list)
-      found = list
-    end)
-    vim.wait(20, function()
-      return found
-    end)
+    audit.tail(100000, function(list) found = list end)
+    vim.wait(20, function() return found end)
     return found and #found >= count and found
   end)
 end
@@ -59,9 +55,7 @@ describe('canonical text', function()
   it('ends for a table that holds itself', function()
     local loop = {}
     loop.loop = loop
-    t.raises('too deep', function()
-      canonical_json.text(loop)
-    end)
+    t.raises('too deep', function() canonical_json.text(loop) end)
   end)
 end)
 
@@ -109,8 +103,6 @@ describe('the audit log', function()
     vim.uv.fs_ftruncate(fd, 10 * 1024 * 1024)
     vim.uv.fs_close(fd)
     audit.record(ended())
-    t.wait(function()
-      return vim.uv.fs_stat(audit.path() .. '.1') and #entries(1) == 1
-    end)
+    t.wait(function() return vim.uv.fs_stat(audit.path() .. '.1') and #entries(1) == 1 end)
   end)
 end)

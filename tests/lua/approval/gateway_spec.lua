@@ -23,13 +23,9 @@ local state = root .. '-state'
 local function new_gateway(ask)
   return Gateway.new({
     ask = ask or function() end,
-    root = function()
-      return root
-    end,
+    root = function() return root end,
     ledger = Ledger.new({
-      dir = function()
-        return state
-      end,
+      dir = function() return state end,
     }),
   })
 end
@@ -44,13 +40,9 @@ local function judge(definition, args)
   return decision.action, decision.reason
 end
 
-local function rule(fn)
-  config.setup({ approval = { rule = fn } })
-end
+local function rule(fn) config.setup({ approval = { rule = fn } }) end
 
-local function throws()
-  error('x')
-end
+local function throws() error('x') end
 
 before_each(function()
   config.reset()
@@ -103,9 +95,7 @@ it('what is run upon a yes is no part of the decision', function()
   local call = Call.new({ id = 'x', name = 'x', host = 'test' })
   call.definition, call.args = { name = 'x', description = 'x', needs_approval = false }, {}
   t.raises('on purpose', function()
-    gateway:decide(call, function()
-      error('on purpose')
-    end)
+    gateway:decide(call, function() error('on purpose') end)
   end)
   t.eq({ allowed = true, by = 'needs_approval' }, call.decision)
 end)
@@ -128,16 +118,15 @@ describe('the order of decision', function()
     t.eq('allow', judge({ needs_approval = false, annotations = { destructive = true } }))
     local action, reason = judge({ needs_approval = 'it costs money' })
     t.eq({ 'ask', 'it costs money' }, { action, reason })
-    local by_args = function(args)
-      return args.n > 1 and 'more than one'
-    end
+    local by_args = function(args) return args.n > 1 and 'more than one' end
     t.eq('allow', judge({ needs_approval = by_args }, { n = 1 }))
     t.eq('ask', judge({ needs_approval = by_args }, { n = 2 }))
   end)
 
-  it('asks when needs_approval throws', function()
-    t.eq('ask', judge({ needs_approval = throws, annotations = { read_only = true } }))
-  end)
+  it(
+    'asks when needs_approval throws',
+    function() t.eq('ask', judge({ needs_approval = throws, annotations = { read_only = true } })) end
+  )
 
   it("puts the person's rules first: function, tool, group", function()
     local read_only = { annotations = { read_only = true }, source = { group = 'g', origin = 'bundled' } }
@@ -145,9 +134,7 @@ describe('the order of decision', function()
     t.eq('ask', judge(read_only))
     config.setup({ approval = { tools = { x = 'allow' } } })
     t.eq('allow', judge(read_only))
-    rule(function(tool, args, ctx)
-      return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil
-    end)
+    rule(function(tool, args, ctx) return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil end)
     t.eq('ask', judge(read_only, { n = 1 }))
     t.eq('allow', judge(read_only, { n = 2 }))
   end)
@@ -287,17 +274,11 @@ describe('a preview', function()
     call.definition = { name = 'x', description = 'x', needs_approval = true, preview = preview, source = source }
     call.args = args or {}
     local answer
-    new_gateway(function()
-      asked = asked + 1
-    end):decide(call, function(allowed, err)
-      answer = { allowed, err }
-    end)
+    new_gateway(function() asked = asked + 1 end):decide(call, function(allowed, err) answer = { allowed, err } end)
     return answer
   end
 
-  local function failing()
-    return nil, errors.new('stale', 'too late')
-  end
+  local function failing() return nil, errors.new('stale', 'too late') end
 
   it('that gives an error ends the call before anybody is asked', function()
     t.eq({ false, errors.new('stale', 'too late') }, decide(failing))
@@ -305,9 +286,7 @@ describe('a preview', function()
   end)
 
   it('that gives a text, nothing, or throws, is left for the question', function()
-    local function text()
-      return 'x'
-    end
+    local function text() return 'x' end
     for _, each in ipairs({ text, function() end, throws }) do
       t.eq(nil, decide(each))
       t.eq(1, asked)
@@ -332,9 +311,10 @@ describe('asking', function()
   it('is refused where there is no UI; the client hears what it can do, the person what they can', function()
     local answer
     notifications.collect()
-    approval.ask({ call = waiting_call(), reason = 'the option y' }, function(choice, err, by)
-      answer = { choice, err, by }
-    end)
+    approval.ask(
+      { call = waiting_call(), reason = 'the option y' },
+      function(choice, err, by) answer = { choice, err, by } end
+    )
     notifications.wait('x was denied: it needs approval, and the editor has no UI to ask in')
     notifications.restore()
     t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
@@ -382,9 +362,7 @@ end)
 describe('an argument names a file', function()
   local trusted = { source = { origin = 'mounted', name = 'fs' } }
 
-  before_each(function()
-    config.setup({ approval = { tools = { x = 'allow' } } })
-  end)
+  before_each(function() config.setup({ approval = { tools = { x = 'allow' } } }) end)
 
   local NAMES = [[
     source src from repo_path notebookPath input-file output_dir outputdir log_file config_paths file2 path_list

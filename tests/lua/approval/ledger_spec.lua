@@ -8,9 +8,7 @@ local state, root = base .. '/state', base .. '/project'
 
 local function new_ledger()
   return Ledger.new({
-    dir = function()
-      return state
-    end,
+    dir = function() return state end,
   })
 end
 
@@ -24,9 +22,7 @@ local function definition(changes)
   }, changes or {})
 end
 
-local function file()
-  return state .. '/ledger/' .. vim.fn.sha256(root):sub(1, 32) .. '.json'
-end
+local function file() return state .. '/ledger/' .. vim.fn.sha256(root):sub(1, 32) .. '.json' end
 
 local function write(text, mode)
   local fd = assert(vim.uv.fs_open(file(), 'w', mode or 384))
@@ -35,14 +31,10 @@ local function write(text, mode)
   vim.uv.fs_chmod(file(), mode or 384)
 end
 
-local function mode_of(path)
-  return ('%o'):format(bit.band(assert(vim.uv.fs_stat(path)).mode, 511))
-end
+local function mode_of(path) return ('%o'):format(bit.band(assert(vim.uv.fs_stat(path)).mode, 511)) end
 
 --- What another editor of the same project, or the next one, knows.
-local function look(def, where)
-  return new_ledger():verdict(where or root, def or definition())
-end
+local function look(def, where) return new_ledger():verdict(where or root, def or definition()) end
 
 describe('the ledger', function()
   before_each(function()
@@ -50,9 +42,7 @@ describe('the ledger', function()
     t.ok(new_ledger():set(root, definition(), 'trusted'))
   end)
 
-  after_each(function()
-    vim.fn.delete(base, 'rf')
-  end)
+  after_each(function() vim.fn.delete(base, 'rf') end)
 
   it('remembers in a file of its own for each project, for this user alone', function()
     t.eq('trusted', look().level)
@@ -138,15 +128,9 @@ describe('the ledger', function()
     local ledger = new_ledger()
     t.eq(true, ledger:can_reset(root))
     for kind, make in pairs({
-      fifo = function()
-        assert(vim.fn.system({ 'mkfifo', '-m', '600', file() }) == '')
-      end,
-      link = function()
-        assert(vim.uv.fs_symlink(base .. '/nowhere', file()))
-      end,
-      directory = function()
-        assert(vim.uv.fs_mkdir(file(), 448))
-      end,
+      fifo = function() assert(vim.fn.system({ 'mkfifo', '-m', '600', file() }) == '') end,
+      link = function() assert(vim.uv.fs_symlink(base .. '/nowhere', file())) end,
+      directory = function() assert(vim.uv.fs_mkdir(file(), 448)) end,
     }) do
       vim.fn.delete(file(), 'rf')
       make()
@@ -241,9 +225,7 @@ describe('while another editor writes', function()
     t.eq('denied', mine:verdict(root, definition()).level)
     t.eq({}, look())
     lock:release()
-    t.wait(function()
-      return look().level == 'denied'
-    end)
+    t.wait(function() return look().level == 'denied' end)
     t.eq({ '/a' }, look(definition({ name = 'y' })).paths)
     t.eq('trusted', look(definition({ name = 'old' })).level)
     t.eq({}, mine.waiting)
@@ -254,9 +236,7 @@ describe('while another editor writes', function()
     t.ok(mine:set(root, definition(), 'trusted'))
     write('nonsense')
     lock:release()
-    t.wait(function()
-      return next(mine.waiting) == nil
-    end)
+    t.wait(function() return next(mine.waiting) == nil end)
     t.eq({ 'nonsense' }, vim.fn.readfile(file()))
     t.eq(nil, (mine:verdict(root, definition())))
   end)
@@ -267,9 +247,7 @@ describe('while another editor writes', function()
     write((text:gsub('"at":%s*%d+', '"at":1e999'))) -- a number that cannot be written again
     t.ok(mine:set(root, definition(), 'trusted'))
     lock:release()
-    t.wait(function()
-      return next(mine.waiting) == nil
-    end)
+    t.wait(function() return next(mine.waiting) == nil end)
     notifications.wait('your decision was not saved')
     notifications.restore()
     write(text)
@@ -281,18 +259,14 @@ describe('while another editor writes', function()
     t.ok(new_ledger():set(root, definition(), 'trusted'))
     local long_ago = os.time() - 60
     vim.uv.fs_utime(file() .. '.lock', long_ago, long_ago)
-    t.wait(function()
-      return look().level == 'trusted'
-    end)
+    t.wait(function() return look().level == 'trusted' end)
   end)
 end)
 
 describe('the origin of a definition', function()
   local project = base .. '/project'
 
-  local function believed(source, at)
-    return origin.is_trusted({ name = 'x', source = source }, at or project)
-  end
+  local function believed(source, at) return origin.is_trusted({ name = 'x', source = source }, at or project) end
 
   before_each(function()
     vim.fn.mkdir(project .. '/lua', 'p')
@@ -301,9 +275,7 @@ describe('the origin of a definition', function()
     vim.fn.writefile({}, base .. '/plugin/tools.lua')
   end)
 
-  after_each(function()
-    vim.fn.delete(base, 'rf')
-  end)
+  after_each(function() vim.fn.delete(base, 'rf') end)
 
   it('counts, unless it is the project or another server', function()
     local inside, outside = project .. '/lua/tools.lua', base .. '/plugin/tools.lua'

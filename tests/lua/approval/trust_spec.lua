@@ -13,9 +13,7 @@ local root, outside = base .. '/project', base .. '/outside'
 --- A gateway, registry and executor of this test's own, and the person's answers in order.
 local function bench()
   local b = { asked = {}, ran = {}, root = root }
-  local function root_now()
-    return b.root
-  end
+  local function root_now() return b.root end
   b.registry = Registry.new()
   b.gateway = Gateway.new({
     ask = function(asked, answer)
@@ -28,18 +26,14 @@ local function bench()
     end,
     root = root_now,
     ledger = Ledger.new({
-      dir = function()
-        return base .. '/state'
-      end,
+      dir = function() return base .. '/state' end,
     }),
   })
   b.executor = Executor.new({
     registry = b.registry,
     gateway = b.gateway,
     root = root_now,
-    settings = function()
-      return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
-    end,
+    settings = function() return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 } end,
   })
   function b.tool(def, source)
     local full = vim.tbl_extend('force', {
@@ -62,9 +56,7 @@ local function bench()
     return call.outcome and (call.outcome.error and call.outcome.error.code or call.outcome.value) or call.state, call
   end
   function b.says(choice)
-    b.person = choice and function(_, answer)
-      answer(choice)
-    end or nil
+    b.person = choice and function(_, answer) answer(choice) end or nil
   end
   b.tool()
   return b
@@ -176,12 +168,8 @@ it('a call that is cancelled while it is judged is not asked for', function()
   b.tool({
     name = 'waits',
     needs_approval = function(_, call) -- like one that waits for a language server
-      vim.schedule(function()
-        call:cancel('client')
-      end)
-      vim.wait(1000, function()
-        return call:ended()
-      end, 5)
+      vim.schedule(function() call:cancel('client') end)
+      vim.wait(1000, function() return call:ended() end, 5)
       return true
     end,
   })
@@ -194,9 +182,7 @@ describe('what was shown', function()
     local b = bench()
     b.tool({
       name = 'where',
-      execute = function(ctx)
-        ctx({ ctx.root, ctx.cwd, ctx.call.project })
-      end,
+      execute = function(ctx) ctx({ ctx.root, ctx.cwd, ctx.call.project }) end,
     })
     local before = vim.uv.cwd()
     local _, call = b.run({}, { name = 'where' })
@@ -222,9 +208,7 @@ describe('what was shown', function()
     local function change(args)
       args.n, args.list[1] = 2, 'b'
     end
-    local function rule(_, args)
-      change(args)
-    end
+    local function rule(_, args) change(args) end
     local function needs_approval(args)
       change(args)
       return false
@@ -324,9 +308,10 @@ describe('trust', function()
     b.tool({ name = 'demanding', needs_approval = true })
     b.tool({ name = 'reads', annotations = { read_only = true } })
     local function levels()
-      return vim.tbl_map(function(name)
-        return (b.gateway:level(b.registry:get(name)))
-      end, { 'x', 'demanding', 'reads' })
+      return vim.tbl_map(
+        function(name) return (b.gateway:level(b.registry:get(name))) end,
+        { 'x', 'demanding', 'reads' }
+      )
     end
     t.eq({ 'untrusted', 'untrusted', 'verified' }, levels())
     for _, name in ipairs({ 'x', 'demanding', 'reads' }) do
@@ -347,9 +332,7 @@ describe('trust', function()
   it('has levels that call nothing of a stranger', function()
     local b, called = bench(), 0
     b.tool({
-      needs_approval = function()
-        called = called + 1
-      end,
+      needs_approval = function() called = called + 1 end,
     }, { origin = 'mounted', name = 'm' })
     b.gateway:trust(b.registry:get('x'), 'verified')
     t.eq({ 'untrusted', 'it depends on its arguments' }, { b.gateway:level(b.registry:get('x')) })
@@ -365,9 +348,7 @@ describe('trust', function()
       b.tool({ annotations = { read_only = true } }, vim.deepcopy(source))
       t.eq('waiting_approval', (b.run()))
       b.tool({
-        needs_approval = function()
-          error('it was called')
-        end,
+        needs_approval = function() error('it was called') end,
       }, vim.deepcopy(source))
       t.eq('waiting_approval', (b.run()))
       config.setup({ approval = { default = 'allow' } })
@@ -397,9 +378,7 @@ describe('trust', function()
 end)
 
 describe('a question that nobody answered', function()
-  local function nobody(_, answer)
-    answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout')
-  end
+  local function nobody(_, answer) answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout') end
 
   it('can be granted for the next try of the same call, once, whichever session makes it', function()
     local b = bench()
@@ -435,9 +414,7 @@ describe('a question that nobody answered', function()
     t.eq('ran', obey(remedy()))
     config.setup({ approval = { tools = { x = 'ask' } } })
     t.eq('ran', obey(remedy()))
-    local function rule()
-      return 'ask'
-    end
+    local function rule() return 'ask' end
     config.setup({ approval = { rule = rule } })
     t.eq(nil, remedy())
   end)
@@ -586,9 +563,7 @@ end)
 describe('a denial', function()
   it('tells the client the reason that the user typed', function()
     local b = bench()
-    b.person = function(_, answer)
-      answer('deny', nil, nil, 'rounding hides bugs')
-    end
+    b.person = function(_, answer) answer('deny', nil, nil, 'rounding hides bugs') end
     local _, call = b.run()
     t.matches('said no: "rounding hides bugs"', call.outcome.error.message)
   end)
@@ -663,14 +638,10 @@ end)
 describe('whatever fails', function()
   it('denies', function()
     local b = bench()
-    b.person = function()
-      error('no window')
-    end
+    b.person = function() error('no window') end
     t.eq('access_denied', (b.run()))
     b.says(nil)
-    b.gateway.ledger.verdict = function()
-      error('no ledger')
-    end
+    b.gateway.ledger.verdict = function() error('no ledger') end
     b.tool({ annotations = { read_only = true } })
     t.eq('access_denied', (b.run()))
     t.eq({}, b.ran)

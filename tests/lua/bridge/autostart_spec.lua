@@ -31,9 +31,7 @@ local function editor(opts)
   return channel
 end
 
-local function lua(channel, code)
-  return vim.rpcrequest(channel, 'nvim_exec_lua', code, {})
-end
+local function lua(channel, code) return vim.rpcrequest(channel, 'nvim_exec_lua', code, {}) end
 
 local function state(channel)
   return lua(
@@ -46,20 +44,14 @@ local function state(channel)
 end
 
 local function starts(channel)
-  t.wait(function()
-    return state(channel) == 'ready'
-  end, 5000, 'the bridge being ready')
+  t.wait(function() return state(channel) == 'ready' end, 5000, 'the bridge being ready')
 end
 
 --- It has entered, and longer than the delay of autostart has gone by in it.
 local function starts_not(channel)
-  t.wait(function()
-    return lua(channel, 'return vim.v.vim_did_enter') == 1
-  end)
+  t.wait(function() return lua(channel, 'return vim.v.vim_did_enter') == 1 end)
   lua(channel, 'vim.defer_fn(function() LATER = true end, 50)')
-  t.wait(function()
-    return lua(channel, 'return LATER')
-  end)
+  t.wait(function() return lua(channel, 'return LATER') end)
   t.eq('never asked', state(channel))
 end
 
@@ -85,22 +77,20 @@ describe('autostart', function()
       ]]
       )
       vim.rpcnotify(channel, 'nvim_command', 'qa!')
-      t.wait(function()
-        return vim.fn.jobwait({ channel }, 0)[1] ~= -1
-      end, 1000, 'the editor leaving without waiting for the bridge')
+      t.wait(
+        function() return vim.fn.jobwait({ channel }, 0)[1] ~= -1 end,
+        1000,
+        'the editor leaving without waiting for the bridge'
+      )
       -- Leaving stops the bridge; nothing may stay behind.
       if type(pid) == 'number' then
-        t.wait(function()
-          return is_gone(pid)
-        end)
+        t.wait(function() return is_gone(pid) end)
       end
     end
     children = {}
   end)
 
-  it('starts once there is a UI', function()
-    starts(editor({}))
-  end)
+  it('starts once there is a UI', function() starts(editor({})) end)
 
   it('starts at once when setup runs later', function()
     local channel = editor({ init = '' })
@@ -121,9 +111,7 @@ describe('autostart', function()
     starts_not(editor({ init = 'SETUP({ autostart = false })' }))
   end)
 
-  it('does not start inside another Neovim', function()
-    starts_not(editor({ nvim = '/run/user/1/nvim.1.0' }))
-  end)
+  it('does not start inside another Neovim', function() starts_not(editor({ nvim = '/run/user/1/nvim.1.0' })) end)
 
   it('does not start for a commit message, a rebase list, a manual page or a diff', function()
     local dir = vim.fn.tempname()

@@ -13,9 +13,7 @@ local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(
 
 local report
 
-local function starts()
-  return vim.tbl_map(vim.json.decode, vim.uv.fs_stat(report) and vim.fn.readfile(report) or {})
-end
+local function starts() return vim.tbl_map(vim.json.decode, vim.uv.fs_stat(report) and vim.fn.readfile(report) or {}) end
 
 local function use(behaviour)
   config.reset()
@@ -23,9 +21,7 @@ local function use(behaviour)
 end
 
 local function reach(state)
-  t.wait(function()
-    return bridge.status().state == state
-  end, 5000, 'state ' .. state)
+  t.wait(function() return bridge.status().state == state end, 5000, 'state ' .. state)
 end
 
 local function run()
@@ -97,19 +93,13 @@ describe('bridge', function()
     use('slow')
     local port, stopped
     bridge.start({
-      on_ready = function(p)
-        port = p
-      end,
-      on_stop = function()
-        stopped = true
-      end,
+      on_ready = function(p) port = p end,
+      on_stop = function() stopped = true end,
     })
     t.eq(nil, bridge.get_port())
     t.eq(nil, bridge.endpoint())
     t.ok(bridge.is_running())
-    t.wait(function()
-      return port
-    end, 5000)
+    t.wait(function() return port end, 5000)
     t.eq(port, bridge.get_port())
     local endpoint = bridge.endpoint()
     t.eq(('http://127.0.0.1:%d/mcp'):format(port), endpoint.url)
@@ -122,30 +112,22 @@ describe('bridge', function()
     t.eq(nil, bridge.get_auth_token())
     t.eq(false, bridge.is_running())
     t.eq(nil, instance())
-    t.wait(function()
-      return stopped
-    end)
+    t.wait(function() return stopped end)
   end)
 
   it('calls the on_ready and on_stop of setup() once for each run', function()
     use('ready')
     local told = {}
     config.setup({
-      on_ready = function(port)
-        table.insert(told, port)
-      end,
-      on_stop = function()
-        table.insert(told, 'stopped')
-      end,
+      on_ready = function(port) table.insert(told, port) end,
+      on_stop = function() table.insert(told, 'stopped') end,
     })
     bridge.start()
     bridge.start()
     reach('ready')
     bridge.stop()
     bridge.start()
-    t.wait(function()
-      return #told == 3
-    end, 5000)
+    t.wait(function() return #told == 3 end, 5000)
     local port = bridge.get_port()
     t.eq({ port, 'stopped', port }, told)
   end)
@@ -159,25 +141,23 @@ describe('bridge', function()
           table.insert(told, ('ready %s %s'):format(name, port == bridge.get_port()))
           error('mine is broken')
         end,
-        on_stop = function()
-          table.insert(told, 'stop ' .. name)
-        end,
+        on_stop = function() table.insert(told, 'stop ' .. name) end,
       }
     end
     local function hears(...)
       local expected = { ... }
-      t.wait(function()
-        return #told >= #expected
-      end, 5000, 'a callback')
+      t.wait(function() return #told >= #expected end, 5000, 'a callback')
       t.eq(expected, told)
       told = {}
     end
     local function next_process(act)
       local count = #starts()
       act()
-      t.wait(function()
-        return #starts() == count + 1 and bridge.status().state == 'ready'
-      end, 5000, 'the next process')
+      t.wait(
+        function() return #starts() == count + 1 and bridge.status().state == 'ready' end,
+        5000,
+        'the next process'
+      )
     end
     bridge.start(watcher('a'))
     bridge.start(watcher('b'))
@@ -187,9 +167,7 @@ describe('bridge', function()
     notifications.wait('mine is broken')
     t.eq(1, #starts())
     next_process(bridge.restart)
-    next_process(function()
-      vim.uv.kill(bridge.status().pid, 'sigkill')
-    end)
+    next_process(function() vim.uv.kill(bridge.status().pid, 'sigkill') end)
     t.eq(1, bridge.status().tries)
     t.matches('signal 9', bridge.status().last_error)
     bridge.stop(watcher('stopped').on_stop)
@@ -207,13 +185,9 @@ describe('bridge', function()
     control.STABLE = 400
     use('ends-once')
     bridge.start()
-    t.wait(function()
-      return #starts() == 2 and bridge.status().state == 'ready'
-    end, 5000)
+    t.wait(function() return #starts() == 2 and bridge.status().state == 'ready' end, 5000)
     t.eq('the process ended with code 0', bridge.status().last_error)
-    t.wait(function()
-      return bridge.status().tries == 0
-    end)
+    t.wait(function() return bridge.status().tries == 0 end)
     control.STABLE = stable
   end)
 
@@ -226,9 +200,7 @@ describe('bridge', function()
     bridge.start()
     t.eq('starting', bridge.status().state)
     bridge.stop()
-    t.wait(function()
-      return vim.uv.fs_stat(python .. '.asked')
-    end)
+    t.wait(function() return vim.uv.fs_stat(python .. '.asked') end)
     vim.wait(100)
     t.eq({ 'stopped', false }, { bridge.status().state, bridge.is_running() })
   end)
@@ -246,9 +218,7 @@ describe('bridge', function()
     run()
     local before = bridge.endpoint()
     bridge.restart()
-    t.wait(function()
-      return #starts() == 2 and bridge.get_port()
-    end, 5000)
+    t.wait(function() return #starts() == 2 and bridge.get_port() end, 5000)
     t.eq(before, bridge.endpoint())
     config.setup({ bridge = { host = '::1' } }) -- for the next start
     t.eq({ before, before.url }, { bridge.endpoint(), bridge.status().url })
@@ -293,16 +263,20 @@ describe('bridge', function()
     local port = bridge.get_port()
     local other = assert(identity.load(project.root()))
     t.ok(identity.renew_token(other, port))
-    t.wait(function()
-      return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token
-    end, 5000, 'the new token')
+    t.wait(
+      function() return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token end,
+      5000,
+      'the new token'
+    )
     t.eq(other.token .. '\n', starts()[2].stdin)
     t.eq(other.token, instance().token)
     -- Editors with different wanted ports must not renew each other's token for ever.
     t.ok(identity.renew_token(other, port + 5))
-    t.wait(function()
-      return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token
-    end, 5000, 'the next token')
+    t.wait(
+      function() return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token end,
+      5000,
+      'the next token'
+    )
     t.eq(nil, current.attached(7, hello({ port = port + 1, port_holder = 'foreign' })))
     t.eq(other.token, identity.load(project.root()).token)
   end)
@@ -352,14 +326,10 @@ describe('bridge', function()
     config.reset()
     local stopped
     bridge.start({
-      on_stop = function()
-        stopped = true
-      end,
+      on_stop = function() stopped = true end,
     })
     reach('failed')
-    t.wait(function()
-      return stopped
-    end)
+    t.wait(function() return stopped end)
     notifications.wait('the Python environment of the bridge is not installed. Run :McpTools install')
     t.eq(1, #notifications.list)
     t.eq({}, starts())
@@ -425,16 +395,12 @@ describe('bridge', function()
     local function stays(act)
       local token, old = bridge.get_auth_token(), #starts()
       act()
-      t.wait(function()
-        return #starts() == old + 1 and bridge.status().state == 'ready'
-      end, 5000)
+      t.wait(function() return #starts() == old + 1 and bridge.status().state == 'ready' end, 5000)
       t.eq({ here, port, token }, { bridge.status().root, bridge.get_port(), bridge.get_auth_token() })
       t.eq(here, project.root())
     end
 
-    local function crash()
-      vim.uv.kill(bridge.status().pid, 'sigkill')
-    end
+    local function crash() vim.uv.kill(bridge.status().pid, 'sigkill') end
 
     local function stop_and_start()
       bridge.stop()
@@ -474,9 +440,7 @@ describe('bridge', function()
     it('goes to the project that the person names', function()
       vim.fn.mkdir(elsewhere .. '/below')
       bridge.restart({ root = elsewhere .. '/below' })
-      t.wait(function()
-        return #starts() == 2 and bridge.status().state == 'ready'
-      end, 5000)
+      t.wait(function() return #starts() == 2 and bridge.status().state == 'ready' end, 5000)
       t.eq({ elsewhere, elsewhere }, { bridge.status().root, project.root() })
       t.ok(bridge.get_port() ~= port)
       bridge.stop()

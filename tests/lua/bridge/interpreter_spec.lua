@@ -7,12 +7,8 @@ local t = require('helpers')
 
 local function resolve()
   local got
-  interpreter.resolve(function(runtime, fault)
-    got = { runtime, fault }
-  end)
-  t.wait(function()
-    return got
-  end, 6000)
+  interpreter.resolve(function(runtime, fault) got = { runtime, fault } end)
+  t.wait(function() return got end, 6000)
   return got[1], got[2]
 end
 
@@ -188,9 +184,7 @@ describe('install', function()
       ended, err = true, fault
     end)
     t.ok(install.is_running())
-    t.wait(function()
-      return ended
-    end, 5000)
+    t.wait(function() return ended end, 5000)
     t.ok(not install.is_running())
     return err
   end
@@ -220,29 +214,22 @@ describe('install', function()
     end
     local err
     vim.env.PATH = dir
-    install.run({}, function(fault)
-      err = fault
-    end)
-    t.wait(function()
-      return err
-    end, 5000)
+    install.run({}, function(fault) err = fault end)
+    t.wait(function() return err end, 5000)
     vim.env.PATH = path
     t.eq(('asked %s/python3.11'):format(dir), err)
   end)
 
   it('does not run twice at a time', function()
     local ended = {}
-    install.run({ command = { program({ '#!/bin/sh', 'sleep 0.2; exit 1' }) } }, function(err)
-      table.insert(ended, { 'first', err })
-    end)
+    install.run(
+      { command = { program({ '#!/bin/sh', 'sleep 0.2; exit 1' }) } },
+      function(err) table.insert(ended, { 'first', err }) end
+    )
     install.run()
-    install.run({}, function(err)
-      table.insert(ended, { 'second', err })
-    end)
+    install.run({}, function(err) table.insert(ended, { 'second', err }) end)
     notifications.wait('already running')
-    t.wait(function()
-      return #ended == 2
-    end)
+    t.wait(function() return #ended == 2 end)
     local err = install.last_error()
     t.eq({ { 'first', err }, { 'second', err } }, ended)
   end)

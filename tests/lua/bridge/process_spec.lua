@@ -26,25 +26,19 @@ local function spawn(behaviour, env)
   }))
   table.insert(running, process)
   function seen.wait(field)
-    t.wait(function()
-      return seen[field]
-    end, 10000, field)
+    t.wait(function() return seen[field] end, 10000, field)
   end
   return process, seen
 end
 
-local function is_alive(pid)
-  return vim.uv.kill(pid, 0) == 0
-end
+local function is_alive(pid) return vim.uv.kill(pid, 0) == 0 end
 
 describe('process', function()
   after_each(function()
     for _, process in ipairs(running) do
       process:stop()
       process:signal('sigkill')
-      t.wait(function()
-        return process.state == 'exited'
-      end)
+      t.wait(function() return process.state == 'exited' end)
     end
     running = {}
     Process.START_TIMEOUT, Process.STOP_GRACE = 20000, 3000
@@ -83,9 +77,7 @@ describe('process', function()
     t.ok(is_alive(child))
     process:stop()
     seen.wait('exited')
-    t.wait(function()
-      return not is_alive(child)
-    end)
+    t.wait(function() return not is_alive(child) end)
   end)
 
   it('gives the reason of an end: the code and the last problem on stderr, but no everyday line', function()

@@ -14,9 +14,7 @@ local function register(name, def)
   }, def or {}))
 end
 
-local function names(offered)
-  return t.field('name', offered)
-end
+local function names(offered) return t.field('name', offered) end
 
 --- Calls, and waits for the outcome.
 local function call(name, args, opts, hooks)
@@ -25,9 +23,7 @@ local function call(name, args, opts, hooks)
     outcome, count = found, count + 1
   end)
   t.eq(nil, outcome)
-  t.wait(function()
-    return outcome
-  end)
+  t.wait(function() return outcome end)
   t.eq(1, count)
   return outcome
 end
@@ -112,18 +108,14 @@ describe('an assistant of somebody else', function()
       { 'opts.group: expected string', codecompanion.setup, { group = true } },
       { 'opts.read_only: unknown option', codecompanion.tools, { read_only = true } },
     }) do
-      t.raises(case[1], function()
-        case[2](unpack(case, 3))
-      end)
+      t.raises(case[1], function() case[2](unpack(case, 3)) end)
     end
   end)
 
   it('gets text for a model, whatever a tool gives', function()
     local value
     register('gives', {
-      execute = function(ctx)
-        ctx(value)
-      end,
+      execute = function(ctx) ctx(value) end,
     })
     local content = mcp.content
     for expected, each in pairs({
@@ -150,9 +142,7 @@ describe('an assistant of somebody else', function()
     t.eq('validation_error', call('one', { 1, 2 }).error.code)
     config.setup({ limits = { tool_result = 1024 } })
     register('large', {
-      execute = function(ctx)
-        ctx({ mcp.content.text(('x'):rep(1025)) })
-      end,
+      execute = function(ctx) ctx({ mcp.content.text(('x'):rep(1025)) }) end,
     })
     t.eq('too_large', call('large', {}).error.code)
   end)
@@ -165,9 +155,7 @@ describe('an assistant of somebody else', function()
     register('asks', {
       execute = function(ctx)
         local schema = { type = 'object', properties = { name = { type = 'string' } } }
-        ctx:elicit('Who are you?', schema, function(answer, err)
-          ctx(answer and answer.content, err)
-        end)
+        ctx:elicit('Who are you?', schema, function(answer, err) ctx(answer and answer.content, err) end)
       end,
     })
     local outcome = call('asks', {})

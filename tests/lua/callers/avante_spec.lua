@@ -16,9 +16,7 @@ local function by_name(name, opts)
 end
 
 describe('the tools for Avante', function()
-  before_each(function()
-    config.setup({ approval = { default = 'allow' } })
-  end)
+  before_each(function() config.setup({ approval = { default = 'allow' } }) end)
 
   it('say their arguments in its form, and what that has no place for in words', function()
     register('takes', {
@@ -60,23 +58,15 @@ describe('the tools for Avante', function()
   it('end also where the person has taken out all autocommands of no group meanwhile', function()
     local finish, result
     register('waits', {
-      execute = function(ctx)
-        finish = ctx
-      end,
+      execute = function(ctx) finish = ctx end,
     })
     by_name('nvim_waits').func({}, {
-      on_complete = function(given)
-        result = given
-      end,
+      on_complete = function(given) result = given end,
     })
     vim.cmd('autocmd! User')
-    t.wait(function()
-      return finish ~= nil
-    end)
+    t.wait(function() return finish ~= nil end)
     finish('done')
-    t.wait(function()
-      return result == 'done'
-    end)
+    t.wait(function() return result == 'done' end)
   end)
 
   it('are called with functions as its README says, or with a table of them', function()
@@ -89,18 +79,12 @@ describe('the tools for Avante', function()
     })
     local tool = by_name('nvim_says')
     local lines, results = {}, {}
-    local function on_log(line)
-      table.insert(lines, line)
-    end
-    local function on_complete(result, err)
-      table.insert(results, { result or false, err or false })
-    end
+    local function on_log(line) table.insert(lines, line) end
+    local function on_complete(result, err) table.insert(results, { result or false, err or false }) end
     t.eq(nil, tool.func({ value = 'x' }, on_log, on_complete))
     t.eq(nil, tool.func({ value = 'y' }, { on_log = on_log, on_complete = on_complete }))
     t.eq(nil, tool.func({}, { on_complete = on_complete }))
-    t.wait(function()
-      return #results == 3
-    end)
+    t.wait(function() return #results == 3 end)
     t.eq({ '1/2 half', '1/2 half' }, lines)
     t.eq({ { 'x', false }, { 'y', false } }, { results[1], results[2] })
     t.matches('value: is required', results[3][2])
@@ -121,16 +105,12 @@ if CHECKOUTS then
     local begun, stopped
     register('says', {
       args = { value = { type = 'string', required = true } },
-      execute = function(ctx, args)
-        ctx(args.value)
-      end,
+      execute = function(ctx, args) ctx(args.value) end,
     })
     register('waits', {
       execute = function(ctx)
         begun = true
-        ctx:on_cancel(function(reason)
-          stopped = reason
-        end)
+        ctx:on_cancel(function(reason) stopped = reason end)
       end,
     })
     require('avante.config').setup({ custom_tools = tools })
@@ -149,20 +129,14 @@ if CHECKOUTS then
     local function use(name, input)
       local count = #results
       local opts = { session_ctx = {} }
-      function opts.on_complete(result, err)
-        table.insert(results, { result or false, err or false })
-      end
+      function opts.on_complete(result, err) table.insert(results, { result or false, err or false }) end
       t.eq(nil, llm_tools.process_tool_use(theirs, { id = '1', name = name, input = input }, opts))
-      return function()
-        return #results > count
-      end
+      return function() return #results > count end
     end
     t.wait(use('nvim_says', { value = 'x' }))
     t.wait(use('nvim_says', {}))
     local ended = use('nvim_waits', {})
-    t.wait(function()
-      return begun
-    end)
+    t.wait(function() return begun end)
     require('avante.llm').cancel_inflight_request()
     t.eq('user', stopped)
     t.wait(ended)

@@ -15,9 +15,7 @@ local function says(def)
     'says',
     vim.tbl_extend('force', {
       args = { value = { type = 'string', required = true } },
-      execute = function(ctx, args)
-        ctx('it says ' .. args.value)
-      end,
+      execute = function(ctx, args) ctx('it says ' .. args.value) end,
     }, def or {})
   )
 end
@@ -64,16 +62,12 @@ describe('the tools for CodeCompanion', function()
     local reason, told = nil, {}
     register('waits', {
       execute = function(ctx)
-        ctx:on_cancel(function(why)
-          reason = why
-        end)
+        ctx:on_cancel(function(why) reason = why end)
       end,
     })
     local function start(chat)
       host.tools().nvim_waits.callback().cmds[1]({ bufnr = chat }, {}, {
-        output_cb = function(message)
-          told[chat] = message.data
-        end,
+        output_cb = function(message) told[chat] = message.data end,
       })
     end
     local closed, other = vim.api.nvim_create_buf(false, true), vim.api.nvim_create_buf(false, true)
@@ -86,9 +80,7 @@ describe('the tools for CodeCompanion', function()
     reason = nil
     vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatStopped', data = { bufnr = other } })
     t.eq('user', reason)
-    t.wait(function()
-      return told[other]
-    end)
+    t.wait(function() return told[other] end)
     t.matches('cancelled', told[other])
     t.eq(nil, told[closed])
   end)
@@ -102,9 +94,7 @@ describe('the extension for CodeCompanion', function()
     package.loaded['codecompanion.config'] = { interactions = { chat = { tools = there } } }
   end)
 
-  after_each(function()
-    package.loaded['codecompanion.config'] = nil
-  end)
+  after_each(function() package.loaded['codecompanion.config'] = nil end)
 
   it('is where CodeCompanion looks for it, and loads what is bundled without holding up the editor', function()
     config.setup({ tools = 'recommended' })
@@ -116,9 +106,7 @@ describe('the extension for CodeCompanion', function()
       at_once = at_once or not ns and bundled.is_pending('tools')
       return load(registry, kind, ns)
     end
-    t.wait(function()
-      return there.nvim_file_read
-    end)
+    t.wait(function() return there.nvim_file_read end)
     bundled.load = load
     t.eq(false, at_once)
     t.ok(#there.groups.nvim_tools.tools > 2)
@@ -131,21 +119,15 @@ describe('the extension for CodeCompanion', function()
     there.nvim_says = own
     says()
     host.setup()
-    t.wait(function()
-      return there.groups.nvim_tools
-    end)
+    t.wait(function() return there.groups.nvim_tools end)
     t.eq(own, there.nvim_says)
     t.ok(not vim.tbl_contains(there.groups.nvim_tools.tools, 'nvim_says'))
     mcp.unregister('says')
     register('other', { execute = function() end })
-    t.wait(function()
-      return there.nvim_other
-    end)
+    t.wait(function() return there.nvim_other end)
     t.eq(own, there.nvim_says)
     mcp.unregister('other')
-    t.wait(function()
-      return not there.nvim_other
-    end)
+    t.wait(function() return not there.nvim_other end)
   end)
 end)
 
@@ -196,23 +178,17 @@ if CHECKOUTS then
       register('waits', {
         execute = function(ctx)
           begun = true
-          ctx:on_cancel(function(reason)
-            stopped = reason
-          end)
+          ctx:on_cancel(function(reason) stopped = reason end)
         end,
       })
     end)
 
-    after_each(function()
-      model.stop()
-    end)
+    after_each(function() model.stop() end)
 
     local function open(script)
       model = scripted_model.start(script)
       there = real(model.url)
-      t.wait(function()
-        return there.nvim_says and there.nvim_waits
-      end)
+      t.wait(function() return there.nvim_says and there.nvim_waits end)
       return require('codecompanion').chat()
     end
 
@@ -222,17 +198,13 @@ if CHECKOUTS then
       local asked = 0
       vim.api.nvim_create_autocmd('User', {
         pattern = 'CodeCompanionToolApprovalRequested',
-        callback = function()
-          asked = asked + 1
-        end,
+        callback = function() asked = asked + 1 end,
       })
       local calls = { { 'nvim_says', '{"value":"x"}' }, { 'nvim_says', '{"value":3}' }, { 'nvim_nothing', '{}' } }
       table.insert(calls, { 'nvim_denied', '' })
       local chat = open({ { calls = calls }, { text = 'I have said it' } })
       ask(chat, '@{nvim_tools} say x')
-      t.wait(function()
-        return #model.requests == 2
-      end, 10000, 'the answer to the calls')
+      t.wait(function() return #model.requests == 2 end, 10000, 'the answer to the calls')
       local sent = {}
       for _, each in ipairs(model.requests[1].body.tools) do
         sent[each['function'].name] = each['function']
@@ -248,28 +220,26 @@ if CHECKOUTS then
       t.matches('value: must be string', all)
       t.matches('denied was not run', all)
       t.matches('Tool `nvim_nothing` not found', all)
-      t.wait(function()
-        return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n'):find('I have said it')
-      end, 5000, 'the words of the model')
+      t.wait(
+        function()
+          return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n'):find('I have said it')
+        end,
+        5000,
+        'the words of the model'
+      )
       chat:close()
     end)
 
     it('a call that runs ends with the chat that is stopped, or closed', function()
       local chat = open({ { calls = { { 'nvim_waits', '{}' } } }, { calls = { { 'nvim_waits', '{}' } } } })
       ask(chat, '@{nvim_waits} wait')
-      t.wait(function()
-        return begun
-      end, 10000, 'the call')
+      t.wait(function() return begun end, 10000, 'the call')
       chat:stop()
       t.eq('user', stopped)
-      t.wait(function()
-        return not chat.current_request and not chat.tool_orchestrator
-      end)
+      t.wait(function() return not chat.current_request and not chat.tool_orchestrator end)
       begun, stopped = nil, nil
       ask(chat, 'wait again')
-      t.wait(function()
-        return begun
-      end, 10000, 'the second call')
+      t.wait(function() return begun end, 10000, 'the second call')
       chat:close()
       t.eq('session_closed', stopped)
     end)
@@ -278,9 +248,7 @@ if CHECKOUTS then
       open({})
       register('late', { execute = t.answers('late') })
       mcp.unregister('waits')
-      t.wait(function()
-        return there.nvim_late and not there.nvim_waits
-      end)
+      t.wait(function() return there.nvim_late and not there.nvim_waits end)
       t.ok(vim.tbl_contains(there.groups.nvim_tools.tools, 'nvim_late'))
       t.ok(there.read_file and there.groups.agent, 'the tools of its own')
     end)

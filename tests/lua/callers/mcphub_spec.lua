@@ -9,9 +9,7 @@ it('the server for MCP Hub has the tools that are on, which answer as MCP has it
     description = 'shows it',
     args = { size = { type = 'integer', required = true } },
     callers = { mcphub = { needs_confirmation_window = true } },
-    execute = function(ctx)
-      ctx({ mcp.content.text('a picture'), mcp.content.image('\1', 'image/png') })
-    end,
+    execute = function(ctx) ctx({ mcp.content.text('a picture'), mcp.content.image('\1', 'image/png') }) end,
   })
   local server = require('mcp-tools.callers.mcphub').server({ tools = 'shows' })
   t.eq({ 'nvim', 1 }, { server.name, #server.capabilities.tools })
@@ -20,15 +18,11 @@ it('the server for MCP Hub has the tools that are on, which answer as MCP has it
   t.eq(true, tool.needs_confirmation_window)
   local sent = {}
   local response = {
-    send = function(_, result)
-      table.insert(sent, result)
-    end,
+    send = function(_, result) table.insert(sent, result) end,
   }
   t.eq(nil, tool.handler({ params = { size = 1 } }, response))
   t.eq(nil, tool.handler({}, response))
-  t.wait(function()
-    return #sent == 2
-  end)
+  t.wait(function() return #sent == 2 end)
   t.eq({ 'text', 'image', nil }, { sent[1].content[1].type, sent[1].content[2].type, sent[1].isError })
   t.eq(true, sent[2].isError)
   t.matches('size: is required', sent[2].content[1].text)
@@ -45,9 +39,7 @@ if CHECKOUTS then
       name = 'says',
       description = 'says it',
       args = { value = { type = 'string', required = true } },
-      execute = function(ctx, args)
-        ctx(args.value)
-      end,
+      execute = function(ctx, args) ctx(args.value) end,
     })
     local definition = require('mcp-tools.callers.mcphub').server()
     local server = require('mcphub.native').add_server('nvim', definition)
@@ -55,15 +47,11 @@ if CHECKOUTS then
     t.eq(false, require('mcphub.extensions.shared').needs_confirmation_window('nvim', 'nvim_says'))
     local answers = {}
     local opts = {
-      callback = function(answer)
-        table.insert(answers, answer.result)
-      end,
+      callback = function(answer) table.insert(answers, answer.result) end,
     }
     server:call_tool('nvim_says', { value = 'x' }, opts)
     server:call_tool('nvim_says', {}, opts)
-    t.wait(function()
-      return #answers == 2
-    end)
+    t.wait(function() return #answers == 2 end)
     t.eq({ { type = 'text', text = 'x' } }, answers[1].content)
     t.eq(true, answers[2].isError)
   end)

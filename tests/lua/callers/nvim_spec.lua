@@ -15,9 +15,7 @@ describe('a call that a tool makes', function()
     register('inner', {
       execute = function(ctx)
         inner = ctx
-        ctx:on_cancel(function(reason)
-          table.insert(cancelled, reason)
-        end)
+        ctx:on_cancel(function(reason) table.insert(cancelled, reason) end)
       end,
     })
   end)
@@ -29,9 +27,7 @@ describe('a call that a tool makes', function()
     local handle = mcp.call('outer', {}, function(result, err)
       outcome.result, outcome.err = result, err
     end)
-    t.wait(function()
-      return inner
-    end)
+    t.wait(function() return inner end)
     return handle, outcome
   end
 
@@ -63,9 +59,7 @@ describe('a call that a tool makes', function()
     ['of a tool that makes the call'] = {
       run = function()
         register('middle', {
-          run = function()
-            return (mcp.call('inner'))
-          end,
+          run = function() return (mcp.call('inner')) end,
         })
         mcp.call('middle')
         went_on = true
@@ -85,13 +79,9 @@ describe('a call that a tool makes', function()
   it('ends when the time of its tool is up', function()
     outer({
       timeout = 30,
-      run = function()
-        mcp.call('inner')
-      end,
+      run = function() mcp.call('inner') end,
     })
-    t.wait(function()
-      return cancelled[1]
-    end)
+    t.wait(function() return cancelled[1] end)
     t.eq({ 'parent' }, cancelled)
   end)
 
@@ -122,9 +112,7 @@ end)
 it('call() without a callback goes on where the API may be used, when the tool answered where it may not', function()
   register('fast', {
     execute = function(ctx)
-      vim.system({ vim.v.progpath, '--version' }, {}, function()
-        ctx('answer')
-      end)
+      vim.system({ vim.v.progpath, '--version' }, {}, function() ctx('answer') end)
     end,
   })
   local seen
@@ -132,9 +120,7 @@ it('call() without a callback goes on where the API may be used, when the tool a
     local result = mcp.call('fast')
     seen = { result, vim.in_fast_event(), vim.api.nvim_create_buf(false, true) > 0 }
   end)()
-  t.wait(function()
-    return seen
-  end)
+  t.wait(function() return seen end)
   t.eq({ 'answer', false, true }, seen)
 end)
 

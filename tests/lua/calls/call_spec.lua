@@ -42,9 +42,10 @@ describe('the table of a call', function()
         t.eq(moves[event] or state, call.state)
       end)
     end
-    it(('%s has ended only when nothing can follow'):format(state), function()
-      t.eq(next(moves) == nil, call_in(state):ended())
-    end)
+    it(
+      ('%s has ended only when nothing can follow'):format(state),
+      function() t.eq(next(moves) == nil, call_in(state):ended()) end
+    )
   end
 end)
 
@@ -53,9 +54,7 @@ describe('a call', function()
     local ends = 0
     local call = call_in('running')
     call.listener = {
-      done = function()
-        ends = ends + 1
-      end,
+      done = function() ends = ends + 1 end,
     }
     t.eq(true, call:finish('finish', { value = 1 }))
     t.eq(false, call:finish('finish', { value = 2 }))
@@ -67,18 +66,12 @@ describe('a call', function()
   it('runs its hooks on a cancel, with the reason, even when one of them throws', function()
     local seen = {}
     local call = call_in('running')
-    call:on_cancel(function()
-      error('a bad hook')
-    end)
-    call:on_cancel(function(reason)
-      table.insert(seen, reason)
-    end)
+    call:on_cancel(function() error('a bad hook') end)
+    call:on_cancel(function(reason) table.insert(seen, reason) end)
     call:cancel('client')
     t.eq({ 'client' }, seen)
     t.eq('cancelled', call.outcome.error.code)
-    call:on_cancel(function(reason)
-      table.insert(seen, 'late ' .. reason)
-    end)
+    call:on_cancel(function(reason) table.insert(seen, 'late ' .. reason) end)
     t.eq({ 'client', 'late client' }, seen)
   end)
 
@@ -86,9 +79,7 @@ describe('a call', function()
     local seen = {}
     local timed, done = call_in('running'), call_in('running')
     for _, call in ipairs({ timed, done }) do
-      call:on_cancel(function(reason)
-        table.insert(seen, reason)
-      end)
+      call:on_cancel(function(reason) table.insert(seen, reason) end)
     end
     timed:time_out(50)
     done:finish('finish', {})
@@ -99,9 +90,7 @@ describe('a call', function()
   it('keeps what a listener does wrong away from its end', function()
     local call = call_in('running')
     call.listener = {
-      done = function()
-        error('a bad listener')
-      end,
+      done = function() error('a bad listener') end,
     }
     t.eq(true, call:finish('finish', { value = 1 }))
     t.eq('done', call.state)

@@ -27,9 +27,7 @@ describe('what a `run` tool has used', function()
     require('jit').flush()
   end)
 
-  after_each(function()
-    require('jit').on()
-  end)
+  after_each(function() require('jit').on() end)
 
   --- Runs it; nothing here may hold its call, arguments or coroutine afterwards.
   local function use(fn, finish)
@@ -43,15 +41,11 @@ describe('what a `run` tool has used', function()
     t.ok(call:ended())
   end
 
-  local function wait(call)
-    t.ended(call)
-  end
+  local function wait(call) t.ended(call) end
 
   for what, case in pairs({
     ['has returned at once'] = {
-      function()
-        return ('x'):rep(1000)
-      end,
+      function() return ('x'):rep(1000) end,
     },
     ['has returned after waiting'] = {
       function(ctx)
@@ -65,9 +59,7 @@ describe('what a `run` tool has used', function()
       function(ctx)
         ctx:await(function() end)
       end,
-      function(call)
-        call:cancel('user')
-      end,
+      function(call) call:cancel('user') end,
     },
     ['answers by itself and then waits for ever'] = {
       function(ctx)
@@ -96,9 +88,7 @@ describe('a tool that hears of something where the API may not be used', functio
   it('goes on where it may, in a `run` tool', function()
     local call = run({
       run = function(ctx)
-        local done = ctx:await(function(done)
-          vim.system({ vim.v.progpath, '--version' }, {}, done)
-        end)
+        local done = ctx:await(function(done) vim.system({ vim.v.progpath, '--version' }, {}, done) end)
         return { code = done.code, buffer = vim.api.nvim_create_buf(false, true) > 0, fast = vim.in_fast_event() }
       end,
     })
@@ -112,9 +102,7 @@ describe('a tool that hears of something where the API may not be used', functio
       execute = function(ctx)
         vim.system({ vim.v.progpath, '--version' }, {}, function()
           read = {
-            pcall(function()
-              return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host }
-            end),
+            pcall(function() return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host } end),
           }
           ctx('answer')
         end)
@@ -126,20 +114,14 @@ describe('a tool that hears of something where the API may not be used', functio
 
   for _, answer in ipairs({
     t.answers('answer'),
-    function(ctx)
-      ctx:fail('stale', 'it changed')
-    end,
+    function(ctx) ctx:fail('stale', 'it changed') end,
   }) do
     it('may answer or fail there: who waits for the call goes on where it may', function()
       local fast
       local function execute(ctx)
-        vim.system({ vim.v.progpath, '--version' }, {}, function()
-          answer(ctx)
-        end)
+        vim.system({ vim.v.progpath, '--version' }, {}, function() answer(ctx) end)
       end
-      local function done()
-        fast = vim.in_fast_event()
-      end
+      local function done() fast = vim.in_fast_event() end
       local call = run({ execute = execute }, {}, { listener = { done = done } })
       t.ended(call)
       local outcome = call.outcome
@@ -151,9 +133,7 @@ end)
 describe('a result that cannot be made', function()
   local function hostile()
     return setmetatable({ a = 1 }, {
-      __index = function()
-        error('no such thing here')
-      end,
+      __index = function() error('no such thing here') end,
     })
   end
 
@@ -162,15 +142,11 @@ describe('a result that cannot be made', function()
       { execute = t.answers(hostile()) },
       {
         execute = function(ctx)
-          vim.schedule(function()
-            ctx(hostile())
-          end)
+          vim.schedule(function() ctx(hostile()) end)
         end,
       },
       {
-        run = function()
-          return hostile()
-        end,
+        run = function() return hostile() end,
       },
       {
         run = function(ctx)
@@ -205,9 +181,7 @@ describe('what a `run` tool returns', function()
     t.ended(call)
     t.eq('not_found no such mark', call.outcome.error.code .. ' ' .. call.outcome.error.message)
     call = run({
-      run = function()
-        return ('aa'):gsub('a', 'b')
-      end,
+      run = function() return ('aa'):gsub('a', 'b') end,
     })
     t.ended(call)
     t.eq('bb', call.outcome.value)
@@ -242,9 +216,7 @@ describe('progress', function()
       end,
     }, {}, {
       listener = {
-        progress = function(_, call)
-          table.insert(seen, { call.latest.done, call.latest.total or 'none' })
-        end,
+        progress = function(_, call) table.insert(seen, { call.latest.done, call.latest.total or 'none' }) end,
       },
     })
     t.eq({ { 1, 2 }, { 2, 'none' } }, seen)
@@ -272,9 +244,7 @@ describe('progress', function()
 
   it('with an argument of another type in the tool itself is an error at its line', function()
     local call = run({
-      execute = function(ctx)
-        ctx:progress('half')
-      end,
+      execute = function(ctx) ctx:progress('half') end,
     })
     t.matches('ctx_spec.lua:%d+: ctx:progress: done: expected number, got string', call.trace)
   end)
@@ -292,12 +262,8 @@ end
 ---@return { result: any, err: table? }
 local function called(name, ms)
   local outcome
-  mcp_tools.call(name, {}, {}, function(result, err)
-    outcome = { result = result, err = err }
-  end)
-  return t.wait(function()
-    return outcome
-  end, ms or 2000, 'the end of ' .. name)
+  mcp_tools.call(name, {}, {}, function(result, err) outcome = { result = result, err = err } end)
+  return t.wait(function() return outcome end, ms or 2000, 'the end of ' .. name)
 end
 
 describe('a handler that returns its result', function()
@@ -306,9 +272,7 @@ describe('a handler that returns its result', function()
   after_each(notifications.restore)
 
   it('times out, and its author is told once what to write', function()
-    tool('returns', function()
-      return { some = 'result' }
-    end, { timeout = 50 })
+    tool('returns', function() return { some = 'result' } end, { timeout = 50 })
     local err = called('returns').err
     t.eq('timeout', err.code)
     t.matches('returned a table, which is ignored; results are passed to `ctx%(result%)`', err.message)
@@ -318,9 +282,7 @@ describe('a handler that returns its result', function()
   end)
 
   it('is told how an error is given', function()
-    tool('refuses', function()
-      return nil, 'no such thing'
-    end, { timeout = 50 })
+    tool('refuses', function() return nil, 'no such thing' end, { timeout = 50 })
     t.matches('returned nil and a string.*`ctx:fail%(message%)`', called('refuses').err.message)
   end)
 
@@ -328,17 +290,13 @@ describe('a handler that returns its result', function()
     for i, value in ipairs({ 'text', { 1 }, 42, true, function() end }) do
       local name = 'later_' .. i
       tool(name, function(ctx)
-        vim.defer_fn(function()
-          ctx('answered')
-        end, 50)
+        vim.defer_fn(function() ctx('answered') end, 50)
         return value
       end)
       t.eq({ result = 'answered' }, called(name))
     end
     tool('handle', function(ctx)
-      return vim.system({ 'sleep', '0.1' }, {}, function(done)
-        ctx(done.code)
-      end)
+      return vim.system({ 'sleep', '0.1' }, {}, function(done) ctx(done.code) end)
     end)
     t.eq({ result = 0 }, called('handle'))
     t.eq({}, notifications.list)
@@ -356,20 +314,14 @@ end)
 
 describe('what a tool throws', function()
   it('as a table is no brace', function()
-    tool('throws_table', function()
-      error({ reason = 'full', left = { 1, 2 } })
-    end)
+    tool('throws_table', function() error({ reason = 'full', left = { 1, 2 } }) end)
     t.matches('{ *left = { *1, 2 *}, *reason = "full" *}', called('throws_table').err.message)
-    tool('throws_message', function()
-      error({ message = 'the disk is full', other = true })
-    end)
+    tool('throws_message', function() error({ message = 'the disk is full', other = true }) end)
     t.eq('Tool execution error: the disk is full', called('throws_message').err.message)
   end)
 
   it('stands in the log with file and line', function()
-    tool('throws', function()
-      error('on purpose')
-    end)
+    tool('throws', function() error('on purpose') end)
     t.eq('Tool execution error: on purpose', called('throws').err.message)
     t.matches('throws%) threw: .*ctx_spec.lua:%d+: on purpose', require('mcp-tools.log').lines(1)[1])
   end)

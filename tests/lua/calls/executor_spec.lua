@@ -20,21 +20,15 @@ local function bench(settings)
   return { registry = registry, executor = executor, tool = tool, run = run }
 end
 
-local function error_of(call)
-  return call.outcome and call.outcome.error or {}
-end
+local function error_of(call) return call.outcome and call.outcome.error or {} end
 
 local b
 
-before_each(function()
-  b = bench()
-end)
+before_each(function() b = bench() end)
 
 describe('a tool that answers', function()
   it('at once has ended when execute returns', function()
-    b.tool('now', function(ctx, args)
-      ctx({ got = args })
-    end)
+    b.tool('now', function(ctx, args) ctx({ got = args }) end)
     local call = b.run('now', { a = 1 })
     t.eq('done', call.state)
     t.eq({ got = { a = 1 } }, call.outcome.value)
@@ -56,9 +50,7 @@ describe('a tool that answers', function()
 
   it('later ends later', function()
     b.tool('later', function(ctx)
-      vim.defer_fn(function()
-        ctx('done')
-      end, 10)
+      vim.defer_fn(function() ctx('done') end, 10)
     end)
     local call = b.run('later')
     t.eq('running', call.state)
@@ -75,18 +67,14 @@ describe('a tool that answers', function()
       run = function(ctx, args)
         for i = 1, args.n do
           coroutine.yield('step ' .. i)
-          ctx:await(function(done)
-            vim.defer_fn(done, 1)
-          end)
+          ctx:await(function(done) vim.defer_fn(done, 1) end)
         end
         return 'end'
       end,
     })
     local call = b.run('steps', { n = 3 }, {
       listener = {
-        state = function(_, _, state)
-          table.insert(states, state)
-        end,
+        state = function(_, _, state) table.insert(states, state) end,
       },
     })
     t.ended(call)
@@ -121,12 +109,8 @@ describe('a tool that fails', function()
     local how = {
       t.answers(nil, 'text'),
       t.answers(nil, { code = 'not_found', message = 'gone' }),
-      function(ctx)
-        ctx:fail('just text')
-      end,
-      function(ctx)
-        ctx:fail('stale', 'it changed')
-      end,
+      function(ctx) ctx:fail('just text') end,
+      function(ctx) ctx:fail('stale', 'it changed') end,
       t.answers(nil, { code = 'no_such_code', message = 'odd' }),
     }
     local expected = {
@@ -143,9 +127,7 @@ describe('a tool that fails', function()
   end)
 
   it('by throwing gives the message without place or traceback', function()
-    b.tool('throws', function()
-      error('boom')
-    end)
+    b.tool('throws', function() error('boom') end)
     b.tool({
       name = 'throws_later',
       run = function(ctx)
@@ -163,20 +145,14 @@ describe('a tool that fails', function()
     b = bench({ max_result = 100 })
     local long = ('ä'):rep(100)
     b.tool('says', t.answers(nil, long))
-    b.tool('throws', function()
-      error(long, 0)
-    end)
+    b.tool('throws', function() error(long, 0) end)
     t.eq(('ä'):rep(50) .. '…', error_of(b.run('says')).message)
     t.eq('Tool execution error: ' .. ('ä'):rep(39) .. '…', error_of(b.run('throws')).message)
   end)
 
   it('by throwing an object keeps its code, or shows it', function()
-    b.tool('coded', function()
-      error({ code = 'busy', message = 'later please' })
-    end)
-    b.tool('odd', function()
-      error({ some = 'table' })
-    end)
+    b.tool('coded', function() error({ code = 'busy', message = 'later please' }) end)
+    b.tool('odd', function() error({ some = 'table' }) end)
     t.eq({ code = 'busy', message = 'later please' }, error_of(b.run('coded')))
     t.eq('execution_error', error_of(b.run('odd')).code)
   end)
@@ -184,9 +160,7 @@ describe('a tool that fails', function()
   it('with `return ctx:fail(…)` in a run tool fails once', function()
     b.tool({
       name = 'failing',
-      run = function(ctx)
-        return ctx:fail('not_found', 'no')
-      end,
+      run = function(ctx) return ctx:fail('not_found', 'no') end,
     })
     t.eq('not_found', error_of(b.run('failing')).code)
   end)
@@ -196,9 +170,7 @@ describe('time', function()
   it('is up after the timeout of the definition, and the tool is told', function()
     local told
     b.tool('slow', function(ctx)
-      ctx:on_cancel(function(reason)
-        told = { reason, ctx:cancelled() }
-      end)
+      ctx:on_cancel(function(reason) told = { reason, ctx:cancelled() } end)
     end, { timeout = 30 })
     local call = b.run('slow', {}, { timeout = 60000 })
     t.ended(call, 1000)
@@ -239,20 +211,14 @@ it('cancel reaches the tool, stops a run tool for good and drops what comes late
     name = 'loops',
     run = function(ctx)
       while true do
-        ctx:await(function(done)
-          vim.defer_fn(done, 5)
-        end)
+        ctx:await(function(done) vim.defer_fn(done, 5) end)
         went_on = went_on + 1
       end
     end,
   })
-  b.tool('holds', function(ctx)
-    answer = ctx
-  end)
+  b.tool('holds', function(ctx) answer = ctx end)
   local loop, hold = b.run('loops'), b.run('holds')
-  t.wait(function()
-    return went_on > 1
-  end)
+  t.wait(function() return went_on > 1 end)
   t.eq(true, b.executor:cancel(loop.id, 'client'))
   local seen = went_on
   vim.wait(30)
@@ -269,9 +235,7 @@ describe('a call', function()
     for _, name in ipairs({ 'cursor', 'line_read', 'other' }) do
       b.tool({ name = name, execute = function() end })
     end
-    local function message(name)
-      return error_of(b.run(name)).message
-    end
+    local function message(name) return error_of(b.run(name)).message end
     t.eq('Unknown tool: nvim_curser; did you mean nvim_cursor?', message('nvim_curser'))
     t.eq('Unknown tool: curser; did you mean cursor?', message('curser'))
     t.eq('Unknown tool: line_raed; did you mean line_read?', message('line_raed'))
@@ -331,9 +295,7 @@ describe('a call', function()
   end)
 
   it('finds a tool by its published name first, then by its own', function()
-    local function answering(word)
-      return t.answers(word)
-    end
+    local function answering(word) return t.answers(word) end
     b.tool({ name = 'a', execute = answering('a') })
     b.tool({ name = 'nvim_a', execute = answering('nvim_a') })
     t.eq('a', b.run('a').outcome.value)
@@ -345,9 +307,7 @@ describe('a call', function()
     local ctx
     local def = {
       name = 'x',
-      execute = function(c)
-        ctx = c
-      end,
+      execute = function(c) ctx = c end,
     }
     b.tool(def)
     local call = b.run('x')
@@ -361,9 +321,7 @@ describe('a call', function()
     b.tool({
       name = 'x',
       args = { n = { type = 'integer', default = 4 }, m = { type = 'object' } },
-      execute = function(ctx, args)
-        ctx({ n = args.n, m = args.m ~= nil })
-      end,
+      execute = function(ctx, args) ctx({ n = args.n, m = args.m ~= nil }) end,
     })
     t.eq({ n = 4, m = false }, b.run('x', { n = vim.NIL, m = vim.NIL }).outcome.value)
     t.eq({ n = 4, m = true }, b.run('x', { m = vim.empty_dict() }).outcome.value)
@@ -386,19 +344,13 @@ describe('a call', function()
     b = bench({ result_ttl = 1000 })
     b.tool('x', t.answers('kept'))
     local held = {}
-    b.tool('held', function(ctx)
-      table.insert(held, ctx)
-    end)
+    b.tool('held', function(ctx) table.insert(held, ctx) end)
     local first, second = b.run('x', {}, { keep = true }), b.run('held', {}, { keep = true })
     vim.wait(700)
     held[1]('late')
-    t.wait(function()
-      return not b.executor:get(first.id)
-    end)
+    t.wait(function() return not b.executor:get(first.id) end)
     t.ok(b.executor:get(second.id))
-    t.wait(function()
-      return not b.executor:get(second.id)
-    end)
+    t.wait(function() return not b.executor:get(second.id) end)
     local ms = (vim.uv.hrtime() - second.ended_at) / 1e6
     t.ok(ms >= 1000 and ms < 2000, ('it was kept for %d ms'):format(ms))
   end)
@@ -444,9 +396,7 @@ describe('a call', function()
   it('has a state of its own per session', function()
     b.tool({
       name = 'count',
-      state = function()
-        return { n = 0 }
-      end,
+      state = function() return { n = 0 } end,
       execute = function(ctx)
         ctx.state.n = ctx.state.n + 1
         ctx(ctx.state.n)
@@ -466,9 +416,7 @@ describe('a call', function()
   end)
 
   it('shares its state with no other tool, and gets a new one when it is loaded again', function()
-    local function state()
-      return { n = 0 }
-    end
+    local function state() return { n = 0 } end
     local function count(ctx)
       ctx.state.n = ctx.state.n + 1
       ctx(ctx.state.n)
@@ -480,9 +428,7 @@ describe('a call', function()
     t.eq(2, b.run('one', {}, { session = 'a' }).outcome.value)
     b.tool({
       name = 'one',
-      state = function()
-        return { n = 10 }
-      end,
+      state = function() return { n = 10 } end,
       execute = count,
     })
     t.eq(11, b.run('one', {}, { session = 'a' }).outcome.value)
@@ -493,9 +439,7 @@ describe('a call', function()
     local ran = false
     b.tool({
       name = 'x',
-      state = function()
-        error('no state')
-      end,
+      state = function() error('no state') end,
       execute = function(ctx)
         ran = true
         ctx()
@@ -506,9 +450,10 @@ describe('a call', function()
   end)
 
   it('tells its tool who asks', function()
-    b.tool('who', function(ctx)
-      ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() })
-    end)
+    b.tool(
+      'who',
+      function(ctx) ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() }) end
+    )
     local call = b.run('who', {}, { id = 'b-1', client = { name = 'c' }, session = 's' })
     t.eq({ 'test', 'c', 's', 'b-1', true }, call.outcome.value)
   end)
@@ -516,27 +461,17 @@ end)
 
 it('code of others that throws around a call changes neither the outcome nor the count of active calls', function()
   b.tool('later', function(ctx)
-    vim.schedule(function()
-      ctx('answered')
-    end)
+    vim.schedule(function() ctx('answered') end)
   end)
-  b.executor:watch(function()
-    error('a watcher failed')
-  end)
+  b.executor:watch(function() error('a watcher failed') end)
   local done
   local call = b.run('later', {}, {
     listener = {
-      done = function(_, finished)
-        done = finished.outcome.value
-      end,
+      done = function(_, finished) done = finished.outcome.value end,
     },
   })
-  call:on_end(function()
-    error('work at the end failed')
-  end)
-  t.wait(function()
-    return done
-  end)
+  call:on_end(function() error('work at the end failed') end)
+  t.wait(function() return done end)
   t.eq({ 'answered', 0 }, { done, b.executor.active })
 end)
 
@@ -553,12 +488,8 @@ it('progress and log from a libuv callback reach listeners that use the API', fu
   end)
   local call = b.run('fast', {}, {
     listener = {
-      progress = function()
-        table.insert(seen, vim.api.nvim_buf_is_valid(0))
-      end,
-      log = function()
-        table.insert(seen, vim.api.nvim_buf_is_valid(0))
-      end,
+      progress = function() table.insert(seen, vim.api.nvim_buf_is_valid(0)) end,
+      log = function() table.insert(seen, vim.api.nvim_buf_is_valid(0)) end,
     },
   })
   t.ended(call)

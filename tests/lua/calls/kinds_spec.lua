@@ -30,13 +30,9 @@ before_each(function()
   executor = Executor.new({
     registry = registry,
     gateway = {
-      decide = function()
-        error('nothing but tools comes here')
-      end,
+      decide = function() error('nothing but tools comes here') end,
     },
-    settings = function()
-      return limits
-    end,
+    settings = function() return limits end,
   })
 end)
 
@@ -82,9 +78,7 @@ describe('reading a resource', function()
       uri_template = 'x://{id}/{+rest}',
       name = 'y',
       run = function(ctx, params)
-        ctx:await(function(done)
-          vim.defer_fn(done, 5)
-        end)
+        ctx:await(function(done) vim.defer_fn(done, 5) end)
         return params.id .. '|' .. params.rest
       end,
     }))
@@ -224,9 +218,7 @@ describe('completing', function()
         a = {
           complete = function(ctx, prefix, arguments)
             seen = { prefix, arguments }
-            vim.schedule(function()
-              ctx({ prefix .. 1, prefix .. 2 })
-            end)
+            vim.schedule(function() ctx({ prefix .. 1, prefix .. 2 }) end)
           end,
         },
         b = {},
@@ -260,9 +252,7 @@ describe('completing', function()
   end)
 
   it('refuses what makes no sense', function()
-    local function code(args)
-      return failure('completion', 'completion', args).code
-    end
+    local function code(args) return failure('completion', 'completion', args).code end
     t.eq('not_found', code({ ref = { type = 'prompt', name = 'no' }, argument = { name = 'a', value = '' } }))
     t.eq('not_found', code({ ref = { type = 'resource', uri = 'x://no' }, argument = { name = 'a', value = '' } }))
     t.eq('not_found', code({ ref = 5, argument = { name = 'a', value = '' } }))
@@ -295,13 +285,12 @@ describe('a completion that does not answer', function()
   end
 
   it('tells its author what to write', function()
-    local message = completes(function()
-      return { 'a', 'b' }
-    end)
+    local message = completes(function() return { 'a', 'b' } end)
     t.matches('results are passed to `ctx%(result%)`', message)
   end)
 
-  it('tells its author what a list is', function()
-    t.matches('write `ctx%({ "a", "b" }%)`', completes(t.answers('a')))
-  end)
+  it(
+    'tells its author what a list is',
+    function() t.matches('write `ctx%({ "a", "b" }%)`', completes(t.answers('a'))) end
+  )
 end)

@@ -30,9 +30,7 @@ local function registry()
   return made
 end
 
-local function find(uri)
-  return resource.find(registry(), uri)
-end
+local function find(uri) return resource.find(registry(), uri) end
 
 --- Every miss is the same.
 local function refused(uri)

@@ -7,9 +7,7 @@ local utf8 = require('mcp-tools.util.utf8')
 local LIMIT = 1000
 local PLAIN = {}
 
-local function payload(value, promise, limit)
-  return results.payload(value, promise or PLAIN, limit or LIMIT)
-end
+local function payload(value, promise, limit) return results.payload(value, promise or PLAIN, limit or LIMIT) end
 
 describe('JSON of a value', function()
   local exact =
@@ -22,12 +20,15 @@ describe('JSON of a value', function()
     end
   end)
 
-  it('writes whole numbers without a fraction or exponent where clients expect an integer', function()
-    t.eq(
-      '[1763769600123456,9007199254740994,18014398509481988]',
-      json.encode({ 1763769600123456, 2 ^ 53 + 2, 2 ^ 54 + 4 })
-    )
-  end)
+  it(
+    'writes whole numbers without a fraction or exponent where clients expect an integer',
+    function()
+      t.eq(
+        '[1763769600123456,9007199254740994,18014398509481988]',
+        json.encode({ 1763769600123456, 2 ^ 53 + 2, 2 ^ 54 + 4 })
+      )
+    end
+  )
 
   it('keeps the shapes of tables when it writes exact numbers', function()
     local value = { a = { 1, nil, 0.1 + 0.2 }, b = {}, c = vim.empty_dict(), d = vim.NIL, e = 'é"\n' }
@@ -150,15 +151,12 @@ describe('a payload', function()
   end)
 
   it('refuses wrong content where it is made', function()
-    t.raises('content%.text: text must be a string', function()
-      content.text(5)
-    end)
-    t.raises('exactly one of text and blob', function()
-      content.resource({ uri = 'x://' })
-    end)
-    t.raises('content%[2%] is not a content value', function()
-      content.result({ content = { content.text('a'), { type = 'text' } } })
-    end)
+    t.raises('content%.text: text must be a string', function() content.text(5) end)
+    t.raises('exactly one of text and blob', function() content.resource({ uri = 'x://' }) end)
+    t.raises(
+      'content%[2%] is not a content value',
+      function() content.result({ content = { content.text('a'), { type = 'text' } } }) end
+    )
   end)
 
   it('has a limit, counted in bytes of its content', function()
@@ -225,9 +223,7 @@ describe('a promised result', function()
     local before = vim.deepcopy(value)
     local result = t.ok(payload(value, { check_output = require('mcp-tools.schema').compile(wide) }))
     local o, dict = vim.json.decode(result.text), vim.empty_dict()
-    local function is_object(v)
-      return getmetatable(v) == getmetatable(dict) and next(v) == nil
-    end
+    local function is_object(v) return getmetatable(v) == getmetatable(dict) and next(v) == nil end
     for _, name in ipairs({ 'all', 'any', 'one', 'types', 'other' }) do
       t.ok(is_object(o[name]), name .. ' is a list')
     end
@@ -257,9 +253,10 @@ describe('a promised result', function()
     t.eq('invalid_output', err.code)
   end)
 
-  it('may be an error without the promised data', function()
-    t.ok(payload(content.result({ content = content.text('no'), is_error = true }), promise))
-  end)
+  it(
+    'may be an error without the promised data',
+    function() t.ok(payload(content.result({ content = content.text('no'), is_error = true }), promise)) end
+  )
 end)
 
 describe('bytes that are not UTF-8', function()

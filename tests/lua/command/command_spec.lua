@@ -22,14 +22,10 @@ end
 
 --- Wait until a window shows something.
 local function comes(pattern, name)
-  t.wait(function()
-    return window_text(name):find(pattern)
-  end, 3000, pattern)
+  t.wait(function() return window_text(name):find(pattern) end, 3000, pattern)
 end
 
-local function completions(line)
-  return vim.fn.getcompletion(line, 'cmdline')
-end
+local function completions(line) return vim.fn.getcompletion(line, 'cmdline') end
 
 it('plugin defines the command and loads nothing', function()
   local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
@@ -51,9 +47,7 @@ describe(':McpTools', function()
       description = 'gives back what it got',
       args = { text = { type = 'string', required = true } },
       annotations = { read_only = true },
-      execute = function(ctx, args)
-        ctx({ said = args.text })
-      end,
+      execute = function(ctx, args) ctx({ said = args.text }) end,
     })
     core.get().registry:add('tools', {
       name = 'wait',
@@ -66,12 +60,8 @@ describe(':McpTools', function()
   after_each(function()
     notifications.restore()
     local stopped
-    require('mcp-tools.bridge').stop(function()
-      stopped = true
-    end)
-    t.wait(function()
-      return stopped
-    end, 5000)
+    require('mcp-tools.bridge').stop(function() stopped = true end)
+    t.wait(function() return stopped end, 5000)
     vim.cmd('silent! only | enew')
   end)
 
@@ -328,14 +318,10 @@ describe(':McpTools', function()
   it('welcome looks for clients each time it is opened, and ignores calls by the user', function()
     local clients = require('mcp-tools.bridge.clients')
     local run, state = clients.run, 'not connected'
-    clients.run = function(_, cb)
-      cb({ { title = 'Some Client', installed = true, state = state } })
-    end
+    clients.run = function(_, cb) cb({ { title = 'Some Client', installed = true, state = state } }) end
     local history = core.get().executor.history
     local list = history.list
-    history.list = function()
-      return { { client = 'command', name = 'wait' }, { client = 'nvim', name = 'wait' } }
-    end
+    history.list = function() return { { client = 'command', name = 'wait' }, { client = 'nvim', name = 'wait' } } end
     vim.cmd('McpTools welcome')
     comes('Client +found: Some Client', 'welcome')
     t.ok(not window_text('welcome'):find('has called', 1, true))
@@ -370,17 +356,11 @@ end)
 describe(':McpTools changes', function()
   local api = vim.api
 
-  local function run(text)
-    command.run({ args = 'changes ' .. text })
-  end
+  local function run(text) command.run({ args = 'changes ' .. text }) end
 
-  local function press(keys)
-    api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
-  end
+  local function press(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
 
-  local function lines(bufnr)
-    return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
-  end
+  local function lines(bufnr) return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false) end
 
   local path
 
@@ -430,9 +410,7 @@ describe(':McpTools changes', function()
     answer = 1
     run('revert ' .. id)
     vim.ui.select = select
-    t.wait(function()
-      return not vim.uv.fs_stat(new) and changes.find(id).reverted
-    end)
+    t.wait(function() return not vim.uv.fs_stat(new) and changes.find(id).reverted end)
   end)
 
   it('says of one whether it is taken back now, by whatever way', function()
@@ -448,9 +426,7 @@ describe(':McpTools changes', function()
       table.insert(seen, is_gone())
     end
     run('revert ' .. changes.list()[1].id)
-    t.wait(function()
-      return #lines() == 3
-    end)
+    t.wait(function() return #lines() == 3 end)
     table.insert(seen, is_gone())
     vim.cmd('silent undo')
     t.eq({ false, true, false, true, false }, vim.list_extend(seen, { is_gone() }))
@@ -464,9 +440,7 @@ describe(':McpTools changes', function()
     t.matches('a.txt:3', lines()[1])
     press('d')
     press('u')
-    t.wait(function()
-      return lines()[1]:find('reverted', 1, true)
-    end)
+    t.wait(function() return lines()[1]:find('reverted', 1, true) end)
     notifications.collect()
     press('u')
     notifications.wait('already been reverted')

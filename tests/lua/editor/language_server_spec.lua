@@ -18,9 +18,7 @@ local function server(capabilities, answers)
   return s
 end
 
-local function edit(lines)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-end
+local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines) end
 
 --- A call of the tool, as a client makes it.
 ---@return any result, mcp-tools.Error? err
@@ -32,14 +30,10 @@ local function ask(method, params)
     view = scope.view({ agent = 'lsp' }),
     timeout = 5000,
     listener = {
-      done = function(_, call)
-        done = call
-      end,
+      done = function(_, call) done = call end,
     },
   })
-  t.wait(function()
-    return done or call:ended()
-  end, 10000, method)
+  t.wait(function() return done or call:ended() end, 10000, method)
   local outcome = call.outcome
   return outcome.payload and vim.json.decode(outcome.payload.text), outcome.error
 end
@@ -98,12 +92,7 @@ describe('a request', function()
       ['textDocument/references'] = { location(1, 0, 3), location(2, 0, 5) },
     })
     local result = t.ok(ask('textDocument/references', at(1, 0)))
-    t.eq(
-      { 0, 1, 2 },
-      vim.tbl_map(function(each)
-        return each.range.start.line
-      end, result)
-    )
+    t.eq({ 0, 1, 2 }, vim.tbl_map(function(each) return each.range.start.line end, result))
   end)
 
   it('about a hover has the texts of all servers', function()

@@ -11,13 +11,9 @@ describe('a lock', function()
     vim.uv.fs_utime(path, at, at)
   end
 
-  before_each(function()
-    vim.fn.mkdir(base, 'p')
-  end)
+  before_each(function() vim.fn.mkdir(base, 'p') end)
 
-  after_each(function()
-    vim.fn.delete(base, 'rf')
-  end)
+  after_each(function() vim.fn.delete(base, 'rf') end)
 
   it('is had by one at a time', function()
     local mine = t.ok(lock_file.take(path))

@@ -159,9 +159,7 @@ describe('paths that are costly to judge', function()
 
   it('are unclear when they name many that may be patterns or variables', function()
     vim.fn.mkdir(project.root .. '/[a]/b', 'p')
-    local function unclear(path)
-      return targets.by({ path = project.root .. path })[1].unclear
-    end
+    local function unclear(path) return targets.by({ path = project.root .. path })[1].unclear end
     t.eq({ nil, nil }, { unclear('/[a]'), unclear(('/[a]/..'):rep(17)) })
     t.eq({ nil, true }, { unclear('/[a]/new'), unclear(('/[a]/..'):rep(17) .. '/new') })
     t.eq({ true, nil }, { unclear('/[a]/[b]'), unclear('/$none_such') })
@@ -237,9 +235,7 @@ describe('what a call names', function()
     for i = 1, 60 do
       list[i] = deep .. i
     end
-    local count, places = looks(function()
-      return targets.by({ paths = list })
-    end)
+    local count, places = looks(function() return targets.by({ paths = list }) end)
     t.eq({ 60, nil }, { #places, places[1].bad })
     t.ok(count < 200, count .. ' looks')
   end)
@@ -249,9 +245,7 @@ describe('what a call names', function()
     for i = 1, 100 do
       list[i] = project.root .. ('/.'):rep(100) .. '/' .. i
     end
-    local bad = vim.tbl_filter(function(place)
-      return place.bad ~= nil
-    end, targets.by({ paths = list }))
+    local bad = vim.tbl_filter(function(place) return place.bad ~= nil end, targets.by({ paths = list }))
     t.ok(#bad > 0)
     t.matches('too many path components', bad[1].bad)
     t.eq(true, bad[1].sensitive)
@@ -262,8 +256,6 @@ describe('what a call names', function()
     for i = 1, 1000 do
       list[i] = { ['none/such'] = i }
     end
-    t.eq(1, (looks(function()
-      return targets.by({ list = list })
-    end)))
+    t.eq(1, (looks(function() return targets.by({ list = list }) end)))
   end)
 end)

@@ -23,9 +23,7 @@ local function report()
 end
 
 local function reach(state)
-  t.wait(function()
-    return bridge.status().state == state
-  end, 15000, 'state ' .. state)
+  t.wait(function() return bridge.status().state == state end, 15000, 'state ' .. state)
 end
 
 describe('health', function()
@@ -117,9 +115,7 @@ describe('health', function()
 
     vim.cmd.edit(home .. '/two/file')
     bridge.restart({ root = home .. '/two' })
-    t.wait(function()
-      return bridge.status().state == 'ready' and bridge.status().root == home .. '/two'
-    end, 5000)
+    t.wait(function() return bridge.status().state == 'ready' and bridge.status().root == home .. '/two' end, 5000)
     local text = report()
     t.matches('project: ' .. vim.pesc(home) .. '/two', text)
     t.ok(not text:find('the current file', 1, true))
@@ -191,9 +187,7 @@ describe('health', function()
     local plugin = ('%s/plugin-%d'):format(vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())), vim.uv.hrtime())
     local folder = plugin .. '/lua/mcp-tools/ext'
     vim.fn.mkdir(folder, 'p')
-    local function write(name, text)
-      vim.fn.writefile({ text }, ('%s/%s.lua'):format(folder, name))
-    end
+    local function write(name, text) vim.fn.writefile({ text }, ('%s/%s.lua'):format(folder, name)) end
     local good = "return { name = '%s', description = 'x', execute = function() end }"
     write('good', good:format('good'))
     write('syntax', 'return {')
@@ -227,9 +221,7 @@ describe('health', function()
     local open = { '0.0.0.0:7000', '[::]:7000', 'devbox:7000', '192.168.1.2:7000', ':7000' }
     t.eq({}, health.exposed_addresses(harmless))
     t.eq(open, health.exposed_addresses(vim.list_extend(vim.deepcopy(harmless), open)))
-    rawset(vim.fn, 'serverlist', function()
-      return { '0.0.0.0:7000' }
-    end)
+    rawset(vim.fn, 'serverlist', function() return { '0.0.0.0:7000' } end)
     local ok, text = pcall(report)
     rawset(vim.fn, 'serverlist', nil)
     t.ok(ok, text)

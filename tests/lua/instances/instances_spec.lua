@@ -11,9 +11,7 @@ local function directory(...)
   return vim.uv.fs_realpath(path)
 end
 
-local function mode(path)
-  return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8)))
-end
+local function mode(path) return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8))) end
 
 describe('the root of the project', function()
   before_each(config.reset)
@@ -86,9 +84,10 @@ describe('the root of the project', function()
   end)
 end)
 
-it('the plugin knows where it is installed', function()
-  t.ok(vim.uv.fs_stat(project.plugin_dir() .. '/lua/mcp-tools/instances/project.lua'))
-end)
+it(
+  'the plugin knows where it is installed',
+  function() t.ok(vim.uv.fs_stat(project.plugin_dir() .. '/lua/mcp-tools/instances/project.lua')) end
+)
 
 describe('identity', function()
   before_each(function()
@@ -180,9 +179,7 @@ describe('identity', function()
   end)
 
   it('refuses to make a token without random bytes', function()
-    local none, err = identity.load('/fresh/project', function()
-      return nil, 'ENOSYS: function not implemented'
-    end)
+    local none, err = identity.load('/fresh/project', function() return nil, 'ENOSYS: function not implemented' end)
     t.eq(nil, none)
     t.matches('no random bytes .*ENOSYS', err)
     t.eq({}, vim.fn.readdir(project.state_dir() .. '/projects'))
@@ -219,18 +216,12 @@ end)
 local facts =
   { root = '/p', socket = '/s', url = 'http://127.0.0.1:1/mcp', port = 1, token = ('a'):rep(64), boot = 'b' }
 
-local function own_file()
-  return vim.fs.joinpath(instances.dir(), vim.uv.os_getpid() .. '.json')
-end
+local function own_file() return vim.fs.joinpath(instances.dir(), vim.uv.os_getpid() .. '.json') end
 
-local function read()
-  return vim.json.decode(table.concat(vim.fn.readfile(own_file()), '\n'))
-end
+local function read() return vim.json.decode(table.concat(vim.fn.readfile(own_file()), '\n')) end
 
 describe('instances', function()
-  before_each(function()
-    vim.env.XDG_RUNTIME_DIR = directory()
-  end)
+  before_each(function() vim.env.XDG_RUNTIME_DIR = directory() end)
 
   after_each(instances.remove)
 
@@ -284,9 +275,7 @@ describe('instances', function()
     local dead = vim.fn.jobstart({ 'true' })
     local dead_pid = vim.fn.jobpid(dead)
     vim.fn.jobwait({ dead })
-    t.wait(function()
-      return vim.uv.kill(dead_pid, 0) ~= 0
-    end)
+    t.wait(function() return vim.uv.kill(dead_pid, 0) ~= 0 end)
     local names = {
       [dead_pid .. '.json'] = false,
       ['1.json.' .. dead_pid .. '-3.tmp'] = false,

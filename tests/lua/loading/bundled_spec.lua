@@ -6,9 +6,7 @@ local report = require('mcp-tools.loading.report')
 local t = require('helpers')
 local tools = require('mcp-tools')
 
-local function keys(kind)
-  return t.field('key', core.get().registry:list(kind))
-end
+local function keys(kind) return t.field('key', core.get().registry:list(kind)) end
 
 after_each(function()
   config.reset()
@@ -58,9 +56,7 @@ describe('bundled resources and prompts', function()
     t.eq({ {}, {}, { 'verify_setup' } }, { keys('resources'), keys('templates'), keys('prompts') })
     tools.setup({ resources = true, prompts = true })
     t.eq({ 9, 3, 10 }, { #keys('resources'), #keys('templates'), #keys('prompts') })
-    t.raises('resources: expected a boolean, a list', function()
-      tools.setup({ resources = 'all' })
-    end)
+    t.raises('resources: expected a boolean, a list', function() tools.setup({ resources = 'all' }) end)
   end)
 
   it('leave alone what others have registered', function()
@@ -78,14 +74,13 @@ end)
 
 describe('the public API', function()
   it('raises every fault at the caller, and keeps them for health', function()
-    local err = t.raises('bundled_spec.lua.*resource .x://y.: name: is required\nresource', function()
-      tools.register_resource({ uri = 'x://y' })
-    end)
+    local err = t.raises(
+      'bundled_spec.lua.*resource .x://y.: name: is required\nresource',
+      function() tools.register_resource({ uri = 'x://y' }) end
+    )
     t.matches('read: is required', err)
     t.eq("resource 'x://y'", require('mcp-tools').report().failures[1].source)
-    t.raises("prompt 'p': description: is required", function()
-      tools.register_prompt({ name = 'p' })
-    end)
+    t.raises("prompt 'p': description: is required", function() tools.register_prompt({ name = 'p' }) end)
     tools.register_resource({ uri = 'x://y', name = 'y', read = function() end })
     tools.register_prompt({ name = 'p', description = 'x', get = function() end })
     t.eq({}, require('mcp-tools').report().failures)
@@ -97,9 +92,7 @@ describe('the public API', function()
 
   it('may tell of changes before anyone can listen', function()
     tools.notify_resource('x://nobody')
-    t.raises('uri: expected string', function()
-      tools.notify_resource(nil)
-    end)
+    t.raises('uri: expected string', function() tools.notify_resource(nil) end)
   end)
 end)
 
@@ -108,9 +101,7 @@ describe('loading what is bundled', function()
 
   --- What of the bundled tools has been loaded, of those that are not needed by others.
   local function loaded()
-    return vim.tbl_filter(function(file)
-      return package.loaded[file.module] ~= nil
-    end, bundled.files('tools'))
+    return vim.tbl_filter(function(file) return package.loaded[file.module] ~= nil end, bundled.files('tools'))
   end
 
   before_each(function()
@@ -123,9 +114,7 @@ describe('loading what is bundled', function()
   it('of a tool that is called comes before all others', function()
     tools.setup({ tools = 'all' })
     local result
-    tools.call('test_echo', { text = 'early' }, function(value)
-      result = value
-    end)
+    tools.call('test_echo', { text = 'early' }, function(value) result = value end)
     t.eq('early', result)
     t.eq({ 'test_echo' }, t.field('name', loaded()))
   end)
@@ -135,9 +124,7 @@ describe('loading what is bundled', function()
     wire.list('tools')
     tools.setup({ tools = { 'test_echo' } })
     wire.list('tools')
-    t.wait(function()
-      return not wire.list('tools').loading
-    end)
+    t.wait(function() return not wire.list('tools').loading end)
     t.eq({ 'test_echo' }, t.field('name', core.get().registry:list('tools')))
   end)
 end)
@@ -159,9 +146,7 @@ end)
 
 it('a definition in the options that throws when it is read is reported, and the others are loaded', function()
   local unreadable = setmetatable({}, {
-    __index = function(_, key)
-      error('no ' .. tostring(key))
-    end,
+    __index = function(_, key) error('no ' .. tostring(key)) end,
   })
   local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
   local fine = { name = 'fine', description = 'x', execute = function() end }

@@ -10,9 +10,7 @@ local uv = vim.uv
 --- A plugin on the runtimepath, with files of tools.
 local plugin
 
-local function path_of(name)
-  return ('%s/lua/mcp-tools/ext/%s.lua'):format(plugin, name)
-end
+local function path_of(name) return ('%s/lua/mcp-tools/ext/%s.lua'):format(plugin, name) end
 
 --- Writes a file of tools. No two writes have the same time, however coarse the clock of the file system is.
 local age = 1000
@@ -32,17 +30,11 @@ end
 
 local function refresh()
   local done
-  discovery.refresh(core.get().registry, nil, function()
-    done = true
-  end)
-  t.wait(function()
-    return done
-  end)
+  discovery.refresh(core.get().registry, nil, function() done = true end)
+  t.wait(function() return done end)
 end
 
-local function names()
-  return t.field('name', core.get().registry:list('tools'))
-end
+local function names() return t.field('name', core.get().registry:list('tools')) end
 
 local function failure_of(name)
   for _, failure in ipairs(require('mcp-tools').report().failures) do
@@ -180,15 +172,8 @@ describe('tools of other plugins', function()
     refresh()
     local a, b = core.get().registry:get('a'), core.get().registry:get('b')
     local failures
-    t.ok(tools.reload('one', function(list)
-      failures = list
-    end))
-    t.eq(
-      {},
-      t.wait(function()
-        return failures
-      end)
-    )
+    t.ok(tools.reload('one', function(list) failures = list end))
+    t.eq({}, t.wait(function() return failures end))
     t.ok(core.get().registry:get('a') ~= a)
     t.ok(core.get().registry:get('b') == b)
     tools.reload('b')
@@ -297,16 +282,12 @@ describe('what was found', function()
   it('is known for as long as the time to live says', function()
     core.get()
     write('one', 'return ' .. definition('one'))
-    vim.wait(20, function()
-      return #names() > 0
-    end, 5)
+    vim.wait(20, function() return #names() > 0 end, 5)
     t.eq({}, names())
     vim.env.MCP_TOOLS_CACHE_TTL = '0'
     refresh()
     write('two', 'return ' .. definition('two'))
-    t.wait(function()
-      return #names() == 2
-    end)
+    t.wait(function() return #names() == 2 end)
   end)
 
   it('has a time to live of five minutes, or what the environment says', function()
@@ -330,9 +311,7 @@ describe('what was found', function()
 
   it('is told to who wants to hear of it', function()
     local heard = 0
-    local stop = discovery.on_scan(function()
-      heard = heard + 1
-    end)
+    local stop = discovery.on_scan(function() heard = heard + 1 end)
     refresh()
     local before = heard
     t.ok(before > 0)
@@ -354,12 +333,8 @@ describe('a source', function()
         end
         table.insert(pending, done)
       end,
-      found = function()
-        return {}
-      end,
-      failures = function()
-        return {}
-      end,
+      found = function() return {} end,
+      failures = function() return {} end,
     }
     table.insert(discovery.SOURCES, 'spec')
   end)
@@ -375,9 +350,7 @@ describe('a source', function()
   it('may answer later, and is asked for one thing at a time', function()
     local heard = {}
     for i = 1, 2 do
-      discovery.refresh(core.registry(), 'spec', function()
-        table.insert(heard, i)
-      end)
+      discovery.refresh(core.registry(), 'spec', function() table.insert(heard, i) end)
     end
     t.eq({ 1, {} }, { #pending, heard })
     pending[1]()
@@ -393,13 +366,9 @@ describe('a source', function()
       table.insert(heard, 'listener')
       error('broken on purpose')
     end)
-    discovery.refresh(core.registry(), 'spec', function()
-      error('broken on purpose')
-    end)
+    discovery.refresh(core.registry(), 'spec', function() error('broken on purpose') end)
     for i = 2, 3 do
-      discovery.refresh(core.registry(), 'spec', function()
-        table.insert(heard, i)
-      end)
+      discovery.refresh(core.registry(), 'spec', function() table.insert(heard, i) end)
     end
     for i = 1, 3 do
       t.ok(pending[i])()
@@ -421,9 +390,7 @@ describe('a source', function()
     pending[1]()
     t.eq(1, #pending)
     core.get()
-    t.wait(function()
-      return #pending == 2
-    end)
+    t.wait(function() return #pending == 2 end)
   end)
 
   it('that throws is named among the failures until it does no longer, and holds up no other', function()

@@ -73,9 +73,10 @@ end)
 
 ---@return string[] lines `name from` or the fault
 local function collected(made)
-  return vim.tbl_map(function(each)
-    return each.fault or ('%s by %s'):format(each.name, each.from)
-  end, (wanted.collect(made or {})))
+  return vim.tbl_map(
+    function(each) return each.fault or ('%s by %s'):format(each.name, each.from) end,
+    (wanted.collect(made or {}))
+  )
 end
 
 describe('wanted mounts', function()
@@ -185,9 +186,10 @@ describe('what the bridge is told of a mount', function()
     t.eq({ project.root() }, { out.cwd, out.env.PYTHONSAFEPATH })
   end)
 
-  it('has no variables in its folder', function()
-    t.eq('/srv/$MCPT_A', assert(told({ command = { 'x' }, cwd = '/srv/$MCPT_A' })).cwd)
-  end)
+  it(
+    'has no variables in its folder',
+    function() t.eq('/srv/$MCPT_A', assert(told({ command = { 'x' }, cwd = '/srv/$MCPT_A' })).cwd) end
+  )
 
   it('hides what looks like a secret although it stands there', function()
     local out =
@@ -197,9 +199,7 @@ describe('what the bridge is told of a mount', function()
     end
     local lengths = vim.tbl_map(string.len, out.secrets)
     local sorted = vim.deepcopy(lengths)
-    table.sort(sorted, function(a, b)
-      return a > b
-    end)
+    table.sort(sorted, function(a, b) return a > b end)
     t.eq(sorted, lengths)
   end)
 

@@ -31,22 +31,16 @@ end
 --- A call, until it has ended or asks.
 local function call(tool, args)
   local asked
-  core.get().gateway.ask = function(question)
-    asked = question
-  end
+  core.get().gateway.ask = function(question) asked = question end
   local made = core.get().executor:execute(tool, args, { host = 'test' })
-  t.wait(function()
-    return asked or made:ended()
-  end)
+  t.wait(function() return asked or made:ended() end)
   return made, asked
 end
 
 --- Everything that could give the text of the current buffer without a question.
 local function ways(bufnr)
   local texts = {}
-  local function add(outcome)
-    table.insert(texts, vim.inspect(outcome.payload or outcome.error))
-  end
+  local function add(outcome) table.insert(texts, vim.inspect(outcome.payload or outcome.error)) end
   vim.cmd('normal! ggVj\27')
   vim.diagnostic.set(vim.api.nvim_create_namespace('access-spec'), bufnr, {
     { lnum = 0, col = 0, message = SECRET .. ' is unused' },
@@ -56,9 +50,7 @@ local function ways(bufnr)
     add(project.run('resource', 'nvim://' .. name))
   end
   local name = vim.api.nvim_buf_get_name(bufnr)
-  local encoded = name:gsub('[^%w/._-]', function(c)
-    return ('%%%02X'):format(c:byte())
-  end)
+  local encoded = name:gsub('[^%w/._-]', function(c) return ('%%%02X'):format(c:byte()) end)
   add(project.run('resource', 'nvim://buffer/' .. encoded))
   add(project.run('resource', 'nvim://buffer//' .. encoded))
   for _, prompt in ipairs({ 'explain_selection', 'analyze_module', 'explain_diagnostics', 'fix_diagnostics' }) do
@@ -143,9 +135,13 @@ describe('a buffer that is not a regular file', function()
     t.eq('on disk', made.outcome.value.text)
     shown('http://host/../../../..' .. project.root .. '/a.lua')
     t.eq({}, access.showing(project.root .. '/http:/host'))
-    t.eq(0, #vim.tbl_filter(function(bufnr)
-      return access.buffer_kind(bufnr) == 'file'
-    end, access.showing(project.root .. '/a.lua')))
+    t.eq(
+      0,
+      #vim.tbl_filter(
+        function(bufnr) return access.buffer_kind(bufnr) == 'file' end,
+        access.showing(project.root .. '/a.lua')
+      )
+    )
   end)
 end)
 

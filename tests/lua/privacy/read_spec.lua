@@ -15,24 +15,21 @@ after_each(project.close)
 --- Reads, and waits for it.
 local function text_of(...)
   local args, got = { ... }, nil
-  table.insert(args, 3, function(...)
-    got = { ... }
-  end)
+  table.insert(args, 3, function(...) got = { ... } end)
   read.read(unpack(args))
-  t.wait(function()
-    return got
-  end)
+  t.wait(function() return got end)
   return got[1], got[2]
 end
 
 local function lines_of(path, first, last, max_bytes)
   local got
-  read.lines(path, 64 * 1024 * 1024, { first = first, last = last, max_bytes = max_bytes or 1e9 }, function(...)
-    got = { ... }
-  end)
-  t.wait(function()
-    return got
-  end, 10000)
+  read.lines(
+    path,
+    64 * 1024 * 1024,
+    { first = first, last = last, max_bytes = max_bytes or 1e9 },
+    function(...) got = { ... } end
+  )
+  t.wait(function() return got end, 10000)
   return got[1], got[2]
 end
 
@@ -47,14 +44,13 @@ describe('a file', function()
     t.eq({ nil, 'access_denied' }, { text, err.code })
     vim.uv.fs_symlink(project.base .. '/outside/a.txt', project.root .. '/link.txt')
     t.eq(nil, (text_of(project.root .. '/link.txt', 100)))
-    t.eq('outside', (text_of(project.root .. '/link.txt', 100, function(real)
-      return real == project.base .. '/outside/a.txt'
-    end)))
+    t.eq(
+      'outside',
+      (text_of(project.root .. '/link.txt', 100, function(real) return real == project.base .. '/outside/a.txt' end))
+    )
   end)
 
-  it('may be called as if it were deleted', function()
-    t.eq('x', (text_of(project.write('a (deleted)', 'x'), 100)))
-  end)
+  it('may be called as if it were deleted', function() t.eq('x', (text_of(project.write('a (deleted)', 'x'), 100))) end)
 
   it('that lies outside is never read while a folder turns into a link and back', function()
     local script = project.write(
@@ -75,18 +71,12 @@ while True:
     project.write('d/a.py', 'inside = 1\n')
     project.write(project.base .. '/outside/a.py', 'outside = 1\n')
     config.setup({ approval = { timeout = 1000 } })
-    core.get().gateway.ask = function(_, answer)
-      answer(nil, { code = 'access_denied', message = 'no' }, 'nobody')
-    end
+    core.get().gateway.ask = function(_, answer) answer(nil, { code = 'access_denied', message = 'no' }, 'nobody') end
     local ready = false
     local swapper = vim.system({ 'python3', script, project.root, project.base .. '/outside' }, {
-      stdout = function()
-        ready = true
-      end,
+      stdout = function() ready = true end,
     })
-    t.wait(function()
-      return ready
-    end, 5000)
+    t.wait(function() return ready end, 5000)
     local path, seen = project.root .. '/d/a.py', { inside = 0, outside = 0, error = 0 }
     -- Neither program need get a turn while the other has its own.
     local enough = vim.uv.hrtime() + 20e9
@@ -104,9 +94,7 @@ while True:
         end
       end
       t.wait(function()
-        return vim.iter(calls):all(function(call)
-          return call:ended()
-        end)
+        return vim.iter(calls):all(function(call) return call:ended() end)
       end, 10000, 'round ' .. round)
       for _, call in ipairs(calls) do
         local text = call.outcome.payload and call.outcome.payload.text
@@ -185,12 +173,8 @@ describe('a file that is read ahead', function()
   --- What is known once it is known.
   local function known(path)
     local is_known = false
-    local at_first = { read.cached(path, function()
-      is_known = true
-    end) }
-    t.wait(function()
-      return is_known
-    end, 2000, 'the file')
+    local at_first = { read.cached(path, function() is_known = true end) }
+    t.wait(function() return is_known end, 2000, 'the file')
     return at_first, { read.cached(path) }
   end
 
@@ -214,18 +198,12 @@ describe('a file that is read ahead', function()
 
   it('on a disk that does not answer holds up nobody for more than a second', function()
     local real, stuck = read.read, nil
-    read.read = function(_, _, cb)
-      stuck = cb
-    end
+    read.read = function(_, _, cb) stuck = cb end
     read.cached(project.write('b.txt', 'one'))
     t.ok(read.is_reading())
     local count = 0
-    read.once_read(function()
-      count = count + 1
-    end)
-    t.wait(function()
-      return count == 1
-    end, 3000, 'the end of patience')
+    read.once_read(function() count = count + 1 end)
+    t.wait(function() return count == 1 end, 3000, 'the end of patience')
     stuck('one')
     read.read = real
     t.eq({ 1, false }, { count, read.is_reading() })

@@ -2,9 +2,7 @@ local redact = require('mcp-tools.privacy.redact')
 local t = require('helpers')
 
 describe('secrets in text', function()
-  after_each(function()
-    vim.cmd('silent! %bwipeout!')
-  end)
+  after_each(function() vim.cmd('silent! %bwipeout!') end)
 
   it('are known by their form', function()
     local cases = {
@@ -194,9 +192,7 @@ describe('secrets in text', function()
     end
     parts[#parts] = 'long_line_of_dotenv.'
     local pauses = 0
-    local text = redact.text(table.concat(parts), function()
-      pauses = pauses + 1
-    end)
+    local text = redact.text(table.concat(parts), function() pauses = pauses + 1 end)
     t.eq('[secret].', text:sub(-9))
     t.eq(1024 * 1024 - 8 + 9, #text)
     t.ok(pauses > 10, ('%d pauses'):format(pauses))

@@ -62,17 +62,10 @@ describe('a bare repository in the project', function()
     project.write('old/plain/HEAD', 'x')
     project.write('a.txt', 'x')
     local expected = { 'a.txt', 'old/plain/HEAD' }
-    t.eq(
-      { expected, 'git' },
-      (function(value)
-        return { value.files, value.source }
-      end)(project.call('file_list', {}))
-    )
+    t.eq({ expected, 'git' }, (function(value) return { value.files, value.source } end)(project.call('file_list', {})))
     t.eq(
       { expected, 'walk' },
-      (function(value)
-        return { value.files, value.source }
-      end)(project.call('file_list', { ignored = true }))
+      (function(value) return { value.files, value.source } end)(project.call('file_list', { ignored = true }))
     )
   end)
 

@@ -84,9 +84,7 @@ describe('sensitive files', function()
     end
   end
 
-  local function words(text)
-    return vim.split(vim.trim(text), '%s+')
-  end
+  local function words(text) return vim.split(vim.trim(text), '%s+') end
 
   it('are those that people keep secrets in', function()
     local paths = [[

@@ -24,9 +24,7 @@ local function repository()
   git('commit', '-q', '-m', 'first')
 end
 
-local function failure(name, args)
-  return t.ok(project.run('prompt', name, args).error)
-end
+local function failure(name, args) return t.ok(project.run('prompt', name, args).error) end
 
 --- Everything that a prompt must leave as it is.
 local function state()
@@ -339,9 +337,7 @@ describe('write_tests and analyze_module', function()
         }
       end,
     }, { bufnr = 0 })
-    t.wait(function()
-      return vim.lsp.get_client_by_id(id).server_capabilities
-    end)
+    t.wait(function() return vim.lsp.get_client_by_id(id).server_capabilities end)
     local shown = project.prompt('write_tests', { symbol = 'Long' })
     t.matches('     1  class Long:\n     2  .*\n   400      line400 = 1\n```', shown)
     t.ok(not shown:find('   401  ', 1, true))
@@ -412,16 +408,12 @@ describe('write_tests and analyze_module', function()
 end)
 
 describe('debug_stopped', function()
-  after_each(function()
-    package.loaded.dap = nil
-  end)
+  after_each(function() package.loaded.dap = nil end)
 
   --- A second implementation of the part of nvim-dap that is looked at.
   local function dap(session)
     package.loaded.dap = {
-      session = function()
-        return session
-      end,
+      session = function() return session end,
     }
   end
 
@@ -449,9 +441,7 @@ describe('debug_stopped', function()
       stopped_thread_id = 1,
       current_frame = answers.stackTrace.stackFrames[1],
       request = function(_, command, _, done)
-        vim.schedule(function()
-          done(nil, answers[command])
-        end)
+        vim.schedule(function() done(nil, answers[command]) end)
       end,
     })
     local text = project.prompt('debug_stopped', { question = 'Why?' })

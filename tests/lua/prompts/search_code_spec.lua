@@ -8,9 +8,7 @@ local function git(...)
   assert(done.code == 0, done.stderr)
 end
 
-local function search(query, path)
-  return project.prompt('search_code', { query = query, path = path })
-end
+local function search(query, path) return project.prompt('search_code', { query = query, path = path }) end
 
 --- A program before all others on PATH.
 local function with_program(name, text, fn)
@@ -100,9 +98,11 @@ describe('search_code', function()
   it('does without programs that fail, and without a repository', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     project.write('a.lua', 'needle')
-    with_program('rg', '#!/bin/sh\necho broken >&2; exit 2\n', function()
-      t.matches('\na%.lua:1: needle\n', search('needle'))
-    end)
+    with_program(
+      'rg',
+      '#!/bin/sh\necho broken >&2; exit 2\n',
+      function() t.matches('\na%.lua:1: needle\n', search('needle')) end
+    )
   end)
 
   it('finds what is not saved, and not what the disk alone has', function()
@@ -120,9 +120,7 @@ describe('search_code', function()
     project.write('b.lua', 'needle')
     local engines = require('mcp-tools.editor.search.engine')
     local files = engines.files
-    engines.files = function(...)
-      return (files(...)), true
-    end
+    engines.files = function(...) return (files(...)), true end
     local text = search('needle')
     engines.files = files
     t.matches('Only the first 2 lines are shown', text)

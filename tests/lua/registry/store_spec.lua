@@ -94,9 +94,7 @@ describe("guill's functions", function()
     registry.register(tool('bad', { execute = t.answers(nil, 'no') }))
     registry.register(tool('later', {
       timeout = 700,
-      execute = function(cb)
-        held = cb
-      end,
+      execute = function(cb) held = cb end,
     }))
     t.eq({ done = true, result = { 1 } }, registry.execute('now', {}))
     t.eq({ done = true, error = 'no' }, registry.execute('bad', {}))
@@ -120,9 +118,7 @@ describe("guill's functions", function()
     local told
     registry.register(tool('later', {
       execute = function(ctx)
-        ctx:on_cancel(function(reason)
-          told = reason
-        end)
+        ctx:on_cancel(function(reason) told = reason end)
       end,
     }))
     local reply = registry.execute('later', {})
@@ -166,9 +162,7 @@ end)
 describe('call()', function()
   local mcp_tools = require('mcp-tools')
 
-  before_each(function()
-    config.setup({ approval = { default = 'allow' } })
-  end)
+  before_each(function() config.setup({ approval = { default = 'allow' } }) end)
 
   after_each(function()
     core.get().registry:clear('tools')
@@ -178,9 +172,7 @@ describe('call()', function()
   it('waits in a coroutine, also in that of a run tool', function()
     mcp_tools.register(tool('inner', {
       execute = function(ctx, args)
-        vim.defer_fn(function()
-          ctx(args.n * 2)
-        end, 5)
+        vim.defer_fn(function() ctx(args.n * 2) end, 5)
       end,
       args = { n = { type = 'number' } },
     }))
@@ -197,20 +189,14 @@ describe('call()', function()
     def.execute = nil
     mcp_tools.register(def)
     local result
-    coroutine.wrap(function()
-      result = { mcp_tools.call('outer', {}) }
-    end)()
-    t.wait(function()
-      return result
-    end)
+    coroutine.wrap(function() result = { mcp_tools.call('outer', {}) } end)()
+    t.wait(function() return result end)
     t.eq({ 12 }, result)
     local outside
     vim.schedule(function() -- whatever runs the spec may be a coroutine itself
       outside = { pcall(mcp_tools.call, 'inner', { n = 1 }) }
     end)
-    t.wait(function()
-      return outside
-    end)
+    t.wait(function() return outside end)
     t.matches('works only in a coroutine', outside[2])
   end)
 
@@ -226,15 +212,9 @@ describe('call()', function()
     def.execute = nil
     mcp_tools.register(def)
     local handle = mcp_tools.call('steps', {}, {
-      on_progress = function(progress)
-        table.insert(seen, progress.message)
-      end,
-      on_state = function(state)
-        table.insert(seen, state.at)
-      end,
-    }, function(_, err)
-      table.insert(seen, err.code)
-    end)
+      on_progress = function(progress) table.insert(seen, progress.message) end,
+      on_state = function(state) table.insert(seen, state.at) end,
+    }, function(_, err) table.insert(seen, err.code) end)
     vim.wait(20)
     t.eq(true, handle:cancel())
     t.eq({ 'half', 'middle', 'cancelled' }, seen)
@@ -257,9 +237,7 @@ package.loaded.song_definition = {
     end
     return { key = def.title, name = def.title, handler = def.play, lint = {} }
   end,
-  published = function(def)
-    return { title = def.name }
-  end,
+  published = function(def) return { title = def.name } end,
 }
 
 local Registrations = require('mcp-tools.registry.registrations')
@@ -269,24 +247,16 @@ local function song(title)
   return { title = title, play = function() end }
 end
 
-local function registry()
-  return core.get().registry
-end
+local function registry() return core.get().registry end
 
-local function listed()
-  return vim.json.decode(wire.list('songs').json)
-end
+local function listed() return vim.json.decode(wire.list('songs').json) end
 
 describe('a kind with a row of its own', function()
-  after_each(function()
-    registry():clear('songs')
-  end)
+  after_each(function() registry():clear('songs') end)
 
   it('is taken in, listed to clients, and taken out', function()
     local heard = {}
-    local stop = registry():on_change(function(kind, revision)
-      table.insert(heard, { kind, revision })
-    end)
+    local stop = registry():on_change(function(kind, revision) table.insert(heard, { kind, revision }) end)
     t.ok(registry():add('songs', song('b')))
     t.ok(registry():add('songs', song('a')))
     t.eq({ { title = 'a' }, { title = 'b' } }, listed())
@@ -306,9 +276,7 @@ describe('a kind with a row of its own', function()
 
   it('is shown to people and switched by its option', function()
     registry():add('songs', song('a'))
-    local item = vim.iter(require('mcp-tools.groups').items()):find(function(each)
-      return each.kind == 'songs'
-    end)
+    local item = vim.iter(require('mcp-tools.groups').items()):find(function(each) return each.kind == 'songs' end)
     t.eq({ kind = 'songs', name = 'a', on = true, loadable = false }, item)
     t.eq({ 'songs', 'songs/a' }, {
       vim.iter(require('mcp-tools.groups').names()):find('songs'),
@@ -319,9 +287,7 @@ describe('a kind with a row of its own', function()
 
   it('is held by places', function()
     local place, other = Registrations.new('songs', vim.uv.cwd), Registrations.new('songs', vim.uv.cwd)
-    local function registered()
-      return { origin = 'registered' }
-    end
+    local function registered() return { origin = 'registered' } end
     t.eq({}, place:replace(registry(), { song('a'), song('b') }, registered))
     t.matches("song 'a': title: it is taken by", other:replace(registry(), { song('a') }, registered)[1])
     t.eq({}, place:replace(registry(), { song('b') }, registered))
@@ -337,9 +303,7 @@ it('the kinds that share an option are told apart by the key of a definition', f
   t.eq('resources', kinds.row_of('templates', { uri = 'x://y' }).kind)
   t.eq('resources', kinds.row_of('resources', {}).kind)
   t.eq('tools', kinds.row_of('tools', 'nonsense').kind)
-  t.raises("unknown kind 'nothing'", function()
-    kinds.row('nothing')
-  end)
+  t.raises("unknown kind 'nothing'", function() kinds.row('nothing') end)
 end)
 
 describe('a file is the project’s', function()
@@ -364,9 +328,7 @@ describe('a file is the project’s', function()
     file(outside .. '/theirs.lua')
   end)
 
-  after_each(function()
-    vim.fn.delete(base, 'rf')
-  end)
+  after_each(function() vim.fn.delete(base, 'rf') end)
 
   it('when it lies there, whatever leads to it', function()
     t.eq(true, source.is_project_file(project .. '/own.lua', project))

@@ -13,15 +13,11 @@ end
 --- Ends its process, and waits until the editor knows that the channel is closed.
 local function kill(id)
   vim.fn.jobstop(id)
-  t.wait(function()
-    return vim.api.nvim_get_chan_info(id).id == nil
-  end)
+  t.wait(function() return vim.api.nvim_get_chan_info(id).id == nil end)
 end
 
 local function gone(id)
-  return function()
-    return channels.attached[id] == nil
-  end
+  return function() return channels.attached[id] == nil end
 end
 
 describe('a bridge that has died while no call was pending', function()
@@ -92,12 +88,8 @@ describe('with a bridge attached', function()
     t.eq({ true, nil }, { listed.loading, listed.json })
     local turns = 0
     local check = assert(vim.uv.new_check()) -- called in each turn
-    check:start(function()
-      turns = turns + (bundled.is_pending() and 1 or 0)
-    end)
-    t.wait(function()
-      return not bundled.is_pending()
-    end)
+    check:start(function() turns = turns + (bundled.is_pending() and 1 or 0) end)
+    t.wait(function() return not bundled.is_pending() end)
     check:close()
     t.ok(turns >= 1, turns)
     t.ok(#vim.json.decode(wire.list('tools').json) > 5)

@@ -31,9 +31,7 @@ local SLOW = {
   },
   ['something else that came between'] = {
     needs_approval = function()
-      vim.schedule(function()
-        busy(80)
-      end)
+      vim.schedule(function() busy(80) end)
       vim.wait(20)
       return false
     end,

@@ -14,9 +14,7 @@ local function work(fn)
   local count = 0
   jit.off()
   jit.flush()
-  debug.sethook(function()
-    count = count + 1
-  end, '', 1000)
+  debug.sethook(function() count = count + 1 end, '', 1000)
   fn()
   debug.sethook()
   jit.on()
@@ -40,13 +38,9 @@ after_each(function()
 end)
 
 describe('provided tools', function()
-  before_each(function()
-    config.setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } })
-  end)
+  before_each(function() config.setup({ approval = { tools = { far_echo = 'allow', far_two = 'allow' } } }) end)
 
-  local function names()
-    return t.field('name', core.get().registry:list('tools'))
-  end
+  local function names() return t.field('name', core.get().registry:list('tools')) end
 
   local function call(name)
     local outcome = {}
@@ -56,9 +50,7 @@ describe('provided tools', function()
     return outcome
   end
 
-  local function pending()
-    return core.get().executor:pending()[1]
-  end
+  local function pending() return core.get().executor:pending()[1] end
 
   it('are there until they are withdrawn', function()
     t.eq({}, wire.provide(channel, 'far', { ECHO }).refused)
@@ -120,16 +112,12 @@ describe('provided tools', function()
   it('are told when what they ask is no question', function()
     local sent = {}
     local target = remote.target({
-      send = function(_, event, _, ask, answer, err)
-        table.insert(sent, { event, ask, answer, err and err.code })
-      end,
+      send = function(_, event, _, ask, answer, err) table.insert(sent, { event, ask, answer, err and err.code }) end,
     })
     require('mcp-tools').register({
       name = 'far_echo',
       description = 'Asks.',
-      execute = function(ctx, args)
-        remote.call(target, ctx, { name = 'far_echo' }, args)
-      end,
+      execute = function(ctx, args) remote.call(target, ctx, { name = 'far_echo' }, args) end,
     })
     call('far_echo')
     local id = pending().id
@@ -146,9 +134,7 @@ describe('provided tools', function()
     wire.provide(channel, 'far', { ECHO })
     local outcome = call('far_echo')
     vim.fn.jobstop(channel)
-    t.wait(function()
-      return outcome.err
-    end, 5000, 'the end of the call')
+    t.wait(function() return outcome.err end, 5000, 'the end of the call')
     t.eq('execution_error', outcome.err.code)
     t.eq({}, names())
   end)
@@ -226,20 +212,12 @@ describe('provided tools', function()
     require('mcp-tools.config').setup({ tools = false, approval = { groups = { buffer = 'ask' } } })
     local report = require('mcp-tools.loading.report')
     report.unknown_names(core.get().registry) -- what is bundled is known from now on
-    local taken = work(function()
-      wire.provide(channel, 'far', many)
-    end)
+    local taken = work(function() wire.provide(channel, 'far', many) end)
     local list
-    local listed = work(function()
-      list = wire.list('tools').json
-    end)
+    local listed = work(function() list = wire.list('tools').json end)
     t.eq(1000, #vim.json.decode(list))
-    local looked = work(function()
-      report.unknown_names(core.get().registry)
-    end)
-    local gone = work(function()
-      wire.withdraw(channel, 'far')
-    end)
+    local looked = work(function() report.unknown_names(core.get().registry) end)
+    local gone = work(function() wire.withdraw(channel, 'far') end)
     t.eq({}, names())
     local text = ('%d taken in, %d listed, %d looked at, %d taken out'):format(taken, listed, looked, gone)
     t.ok(listed * 25 < taken and looked * 50 < taken and gone * 20 < taken, text)
@@ -248,16 +226,12 @@ describe('provided tools', function()
   it('are not run for a call that has ended, and are stopped when one ends by itself', function()
     local sent, handler = {}, nil
     local target = remote.target({
-      send = function(_, event, _, what)
-        table.insert(sent, { event, type(what) == 'table' and what.name or what })
-      end,
+      send = function(_, event, _, what) table.insert(sent, { event, type(what) == 'table' and what.name or what }) end,
     })
     require('mcp-tools').register({
       name = 'far_echo',
       description = 'Goes there in the middle of its work.',
-      execute = function(ctx)
-        handler = ctx
-      end,
+      execute = function(ctx) handler = ctx end,
     })
     call('far_echo')
     pending():cancel('user')
@@ -278,9 +252,7 @@ describe('provided tools', function()
 end)
 
 describe('schemas of a mounted server', function()
-  before_each(function()
-    config.setup({ approval = { default = 'allow' } })
-  end)
+  before_each(function() config.setup({ approval = { default = 'allow' } }) end)
 
   --- What is published of a tool with these schemas, given as JSON.
   local function published(input, output)
@@ -357,9 +329,7 @@ local TEMPLATE = 'fs+file:///{+path}'
 
 describe('resources, prompts and completions of a mounted server', function()
   before_each(function()
-    local function provide(kind, ...)
-      t.eq({}, wire.provide(channel, 'fs', { ... }, kind).refused)
-    end
+    local function provide(kind, ...) t.eq({}, wire.provide(channel, 'fs', { ... }, kind).refused) end
     provide(
       'templates',
       { uri_template = TEMPLATE, name = 'fs__file', description = 'A file.', complete = { 'path' } },
@@ -377,17 +347,14 @@ describe('resources, prompts and completions of a mounted server', function()
   local function audited(count)
     local entries
     return t.wait(function()
-      audit.tail(100000, function(list)
-        entries = list
-      end)
-      vim.wait(20, function()
-        return entries ~= nil
-      end)
+      audit.tail(100000, function(list) entries = list end)
+      vim.wait(20, function() return entries ~= nil end)
       return entries
         and #entries >= count
-        and vim.tbl_map(function(entry)
-          return { entry.tool, entry.decision, entry.by, entry.outcome }
-        end, vim.list_slice(entries, #entries - count + 1))
+        and vim.tbl_map(
+          function(entry) return { entry.tool, entry.decision, entry.by, entry.outcome } end,
+          vim.list_slice(entries, #entries - count + 1)
+        )
     end)
   end
 
@@ -395,13 +362,9 @@ describe('resources, prompts and completions of a mounted server', function()
     return core.get().executor:execute(name, args or {}, { kind = kind, host = 'test' })
   end
 
-  local function code_of(call)
-    return call.outcome and call.outcome.error and call.outcome.error.code
-  end
+  local function code_of(call) return call.outcome and call.outcome.error and call.outcome.error.code end
 
-  local function project(name)
-    return vim.uv.fs_realpath(vim.fn.getcwd()) .. '/' .. name
-  end
+  local function project(name) return vim.uv.fs_realpath(vim.fn.getcwd()) .. '/' .. name end
 
   local function complete(value)
     local ref = { type = 'prompt', name = 'fs__explain' }

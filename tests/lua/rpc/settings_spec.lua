@@ -33,11 +33,10 @@ describe('instructions', function()
     t.ok(not text:find('symbol_find', 1, true))
   end)
 
-  it('do not advise without bundled tools', function()
-    t.ok(not instructions({ tools = false }):find('Prefer', 1, true))
-  end)
+  it(
+    'do not advise without bundled tools',
+    function() t.ok(not instructions({ tools = false }):find('Prefer', 1, true)) end
+  )
 
-  it('are the same every time', function()
-    t.eq(instructions({ tools = 'all' }), instructions({ tools = 'all' }))
-  end)
+  it('are the same every time', function() t.eq(instructions({ tools = 'all' }), instructions({ tools = 'all' })) end)
 end)

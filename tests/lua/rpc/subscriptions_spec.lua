@@ -6,9 +6,7 @@ local t = require('helpers')
 
 local registry, subscriptions, sent, watches
 
-local function now()
-  return vim.uv.hrtime() / 1e6
-end
+local function now() return vim.uv.hrtime() / 1e6 end
 
 local function define(uri, watch)
   assert(registry:add('resources', { uri = uri, name = 'n', read = function() end, watch = watch }))
@@ -17,19 +15,13 @@ end
 before_each(function()
   registry, sent, watches = Registry.new(), {}, { started = 0, ended = 0 }
   subscriptions = Subscriptions.new({
-    find = function(uri)
-      return resource.find(registry, uri)
-    end,
-    send = function(channel, uri)
-      table.insert(sent, { channel = channel, uri = uri, at = now() })
-    end,
+    find = function(uri) return resource.find(registry, uri) end,
+    send = function(channel, uri) table.insert(sent, { channel = channel, uri = uri, at = now() }) end,
   })
   define('x://y', function(changed)
     watches.started = watches.started + 1
     watches.changed = changed
-    return function()
-      watches.ended = watches.ended + 1
-    end
+    return function() watches.ended = watches.ended + 1 end
   end)
 end)
 
@@ -60,9 +52,7 @@ describe('a subscription', function()
     subscriptions:release(1)
     t.eq(0, watches.ended)
     watches.changed()
-    t.wait(function()
-      return #sent == 1
-    end)
+    t.wait(function() return #sent == 1 end)
     t.eq(2, sent[1].channel)
     subscriptions:release(2)
     t.eq({ 1, false, {} }, { watches.ended, subscriptions:any(), subscriptions.per_channel })
@@ -93,14 +83,10 @@ describe('a subscription', function()
   it('follows its definition', function()
     subscriptions:subscribe(1, 'x://y')
     local again = 0
-    define('x://y', function()
-      again = again + 1
-    end)
+    define('x://y', function() again = again + 1 end)
     subscriptions:refresh()
     t.eq({ 1, 1 }, { watches.ended, again })
-    t.wait(function()
-      return #sent == 1
-    end)
+    t.wait(function() return #sent == 1 end)
     registry:remove('resources', 'x://y')
     subscriptions:refresh()
     subscriptions:refresh()
@@ -108,14 +94,10 @@ describe('a subscription', function()
   end)
 
   it('survives a watch that throws', function()
-    define('x://bad', function()
-      error('oh')
-    end)
+    define('x://bad', function() error('oh') end)
     t.eq(nil, subscriptions:subscribe(1, 'x://bad'))
     subscriptions:notify('x://bad')
-    t.wait(function()
-      return #sent == 1
-    end)
+    t.wait(function() return #sent == 1 end)
   end)
 end)
 
@@ -124,9 +106,7 @@ describe('a change', function()
     subscriptions:subscribe(1, 'x://y')
     local started = now()
     watches.changed()
-    t.wait(function()
-      return #sent == 1
-    end)
+    t.wait(function() return #sent == 1 end)
     t.ok(sent[1].at - started < 200)
     local last
     while now() - started < 1000 do
@@ -135,9 +115,7 @@ describe('a change', function()
       vim.wait(2)
     end
     local before = #sent
-    t.wait(function()
-      return sent[#sent].at >= last
-    end)
+    t.wait(function() return sent[#sent].at >= last end)
     t.ok(before >= 4 and before <= 6, before .. ' in a second')
     t.ok(sent[#sent].at - last <= 250, ('the last one after %d ms'):format(sent[#sent].at - last))
     for i = 2, #sent do
@@ -154,9 +132,7 @@ describe('a change', function()
     subscriptions:subscribe(2, 'x://other')
     subscriptions:notify('x://other')
     subscriptions:notify('x://nobody')
-    t.wait(function()
-      return #sent > 0
-    end)
+    t.wait(function() return #sent > 0 end)
     t.eq({ 1, 2, 'x://other' }, { #sent, sent[1].channel, sent[1].uri })
   end)
 end)
@@ -168,14 +144,10 @@ it('many changes of the registry cost one refresh a turn, which yields to the ev
   end
   local slice = Subscriptions.SLICE_NS
   Subscriptions.SLICE_NS = 0
-  define('x://many/1', function()
-    watches.started = watches.started + 1
-  end)
+  define('x://many/1', function() watches.started = watches.started + 1 end)
   subscriptions:refresh()
   t.ok(subscriptions.due ~= nil)
   Subscriptions.SLICE_NS = slice
-  t.wait(function()
-    return subscriptions.due == nil
-  end)
+  t.wait(function() return subscriptions.due == nil end)
   t.eq(1, watches.started)
 end)

@@ -54,9 +54,7 @@ describe('arguments in another form', function()
     ['keep a foreign name beside ours'] = { { path = 'a', file = 'b' }, { path = 'a', file = 'b' } },
     ['keep lists'] = { { 1, 2 }, { 1, 2 } },
   }) do
-    it(name, function()
-      t.eq(case[2], adapted(case[1]))
-    end)
+    it(name, function() t.eq(case[2], adapted(case[1])) end)
   end
 
   it('mean the symbol where nothing else is searched for', function()

@@ -49,15 +49,11 @@ describe('a client that sends', function()
       known['property' .. i] = { type = 'string' }
     end
     local validator = compile({ type = 'object', properties = known, additionalProperties = false })
-    local _, faults = in_time(function()
-      return validator:check(value, { strict = true })
-    end)
+    local _, faults = in_time(function() return validator:check(value, { strict = true }) end)
     t.eq(101, #faults)
     t.eq('(root)', faults[101].field)
     validator = compile({ propertyNames = { maxLength = 1 } })
-    _, faults = in_time(function()
-      return validator:check(value, { strict = true })
-    end)
+    _, faults = in_time(function() return validator:check(value, { strict = true }) end)
     t.eq(101, #faults)
   end)
 
@@ -76,9 +72,9 @@ describe('a client that sends', function()
         },
       },
     })
-    local _, faults = in_time(function()
-      return validator:check(validator:fill(value, { strict = true }), { strict = true })
-    end)
+    local _, faults = in_time(
+      function() return validator:check(validator:fill(value, { strict = true }), { strict = true }) end
+    )
     t.eq(101, #faults)
     t.eq('fits none of 3 alternatives', faults[1].message)
   end)
@@ -90,9 +86,7 @@ describe('a client that sends', function()
       properties = { n = { type = 'string' } },
       additionalProperties = false,
     }))
-    local _, err = in_time(function()
-      return tool_kind.arguments(closed, { [long] = 1 }, true)
-    end)
+    local _, err = in_time(function() return tool_kind.arguments(closed, { [long] = 1 }, true) end)
     t.eq(1, #err.errors)
     t.ok(#err.message < 500, #err.message)
     t.matches('n…"%]: is not allowed', err.message)
@@ -125,9 +119,7 @@ describe('a client that sends', function()
     for _ = 1, 95 do
       value = { child = value }
     end
-    local ok, faults = in_time(function()
-      return validator:check(value)
-    end)
+    local ok, faults = in_time(function() return validator:check(value) end)
     t.eq(false, ok)
     t.matches('is too large to be checked', faults[1].message)
     local _, err = tool_kind.arguments({ name = 'x', check = validator }, value, true)
@@ -140,9 +132,7 @@ describe('a client that sends', function()
       value = { value, i }
     end
     local validator = compile({ uniqueItems = true, items = { ['$ref'] = '#' } })
-    local _, faults = in_time(function()
-      return validator:check(value, { strict = true })
-    end)
+    local _, faults = in_time(function() return validator:check(value, { strict = true }) end)
     t.matches('is too large to be checked', faults[1].message)
   end)
 
@@ -171,9 +161,7 @@ describe('a client that sends', function()
     for i = 1, 100000 do
       value[i] = vim.empty_dict()
     end
-    local _, fault = in_time(function()
-      return validator:fill(value, { strict = true })
-    end)
+    local _, fault = in_time(function() return validator:fill(value, { strict = true }) end)
     t.matches('is too large', fault.message)
   end)
 end)
@@ -186,9 +174,7 @@ it('a million numbers are checked', function()
   local validator = compile({ type = 'array', items = { type = 'integer' } })
   t.eq(
     true,
-    in_time(function()
-      return validator:check(validator:fill(value, { strict = true }), { strict = true })
-    end)
+    in_time(function() return validator:check(validator:fill(value, { strict = true }), { strict = true }) end)
   )
 end)
 
@@ -215,9 +201,7 @@ describe('a pattern', function()
 
   for field, text in pairs({ slow = ('a'):rep(10000), flat = ('a'):rep(200000), none = ('a'):rep(10000) }) do
     it('on more text refuses it and is named: ' .. field, function()
-      local ok, faults = in_time(function()
-        return validator:check({ [field] = text })
-      end)
+      local ok, faults = in_time(function() return validator:check({ [field] = text }) end)
       t.eq(false, ok)
       t.eq(field, faults[1].field)
       t.matches('^has too much text to be matched against the pattern %S+$', faults[1].message)
@@ -225,9 +209,7 @@ describe('a pattern', function()
   end
 
   it('for names has the same bound', function()
-    local ok, faults = in_time(function()
-      return validator:check({ [('a'):rep(100000)] = 1 })
-    end)
+    local ok, faults = in_time(function() return validator:check({ [('a'):rep(100000)] = 1 }) end)
     t.eq(false, ok)
     t.matches('to be matched against the pattern %(a', faults[1].message)
   end)
@@ -235,9 +217,7 @@ describe('a pattern', function()
   it('has one bound for all texts of a value', function()
     local many = compile({ items = { type = 'string', pattern = 'a{0,100}a{0,100}b' } })
     local value = vim.fn['repeat']({ ('a'):rep(90) .. 'b' }, 10000)
-    t.eq(false, (in_time(function()
-      return many:check(value)
-    end)))
+    t.eq(false, (in_time(function() return many:check(value) end)))
   end)
 end)
 
@@ -254,12 +234,8 @@ describe('a schema that asks for too much work', function()
 
   for _, keyword in ipairs({ 'allOf', 'anyOf', 'oneOf' }) do
     it('refuses the call when references double it 30 times: ' .. keyword, function()
-      local validator = compile(doubled(function(a, b)
-        return { [keyword] = { a, b } }
-      end))
-      local ok, faults = in_time(function()
-        return validator:check({ p = keyword == 'anyOf' and 1 or 'x' })
-      end)
+      local validator = compile(doubled(function(a, b) return { [keyword] = { a, b } } end))
+      local ok, faults = in_time(function() return validator:check({ p = keyword == 'anyOf' and 1 or 'x' }) end)
       t.eq(false, ok)
       t.matches('is too large', faults[1].message)
     end)
@@ -270,9 +246,7 @@ describe('a schema that asks for too much work', function()
       a.default, b.default = vim.empty_dict(), vim.empty_dict()
       return { type = 'object', properties = { a = a, b = b } }
     end))
-    local _, fault = in_time(function()
-      return validator:fill({ p = vim.empty_dict() })
-    end)
+    local _, fault = in_time(function() return validator:fill({ p = vim.empty_dict() }) end)
     t.matches('is too large', fault.message)
   end)
 
@@ -282,9 +256,7 @@ describe('a schema that asks for too much work', function()
       properties['p' .. i] = { ['$ref'] = '#', default = vim.empty_dict() }
     end
     local validator = compile({ type = 'object', properties = properties })
-    local _, fault = in_time(function()
-      return validator:fill(vim.empty_dict())
-    end)
+    local _, fault = in_time(function() return validator:fill(vim.empty_dict()) end)
     t.matches('is too large', fault.message)
   end)
 end)
@@ -295,13 +267,11 @@ describe('a definition is refused', function()
     for _ = 1, 30 do
       shared = { type = 'object', properties = { a = shared, b = shared } }
     end
-    local _, err = in_time(function()
-      return tool(shared)
-    end)
+    local _, err = in_time(function() return tool(shared) end)
     t.matches('input_schema: has more than 20000 values', err)
-    local _, again = in_time(function()
-      return definition.normalize({ name = 'x', description = 'd', execute = print, args = { p = shared } })
-    end)
+    local _, again = in_time(
+      function() return definition.normalize({ name = 'x', description = 'd', execute = print, args = { p = shared } }) end
+    )
     t.matches('args: has more than 20000 values', again)
   end)
 
@@ -310,9 +280,9 @@ describe('a definition is refused', function()
     for i = 0, 1999 do
       defs['d' .. i] = { ['$ref'] = '#/$defs/d' .. i + 1 }
     end
-    local _, err = in_time(function()
-      return tool({ type = 'object', properties = { p = { ['$ref'] = '#/$defs/d0' } }, ['$defs'] = defs })
-    end)
+    local _, err = in_time(
+      function() return tool({ type = 'object', properties = { p = { ['$ref'] = '#/$defs/d0' } }, ['$defs'] = defs }) end
+    )
     t.matches('more than %d+ references', err)
   end)
 
@@ -322,9 +292,7 @@ describe('a definition is refused', function()
       deep = { type = 'array', items = deep }
     end
     deep.type, deep.items = 'object', { items = deep.items }
-    local _, err = in_time(function()
-      return tool(deep)
-    end)
+    local _, err = in_time(function() return tool(deep) end)
     t.matches('is nested more than 96 levels deep', err)
   end)
 

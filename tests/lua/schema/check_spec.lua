@@ -13,17 +13,13 @@ end
 --- Errors as `field: message` lines.
 local function errors_of(json_schema, value)
   local _, errors = compile(json_schema):check(value)
-  return vim.tbl_map(function(e)
-    return e.field .. ': ' .. e.message
-  end, errors or {})
+  return vim.tbl_map(function(e) return e.field .. ': ' .. e.message end, errors or {})
 end
 
 local function faults_of(json_schema)
   local validator, faults = schema.compile(json_schema)
   t.eq(nil, validator)
-  return vim.tbl_map(function(f)
-    return f.field .. ': ' .. f.message
-  end, faults)
+  return vim.tbl_map(function(f) return f.field .. ': ' .. f.message end, faults)
 end
 
 describe('errors', function()
@@ -136,9 +132,7 @@ describe('unions', function()
       '(root): must match exactly one of 2 alternatives, matches 1 and 2',
     },
   }) do
-    it(what, function()
-      t.eq({ case[3] }, errors_of(case[1], case[2]))
-    end)
+    it(what, function() t.eq({ case[3] }, errors_of(case[1], case[2])) end)
   end
 end)
 
@@ -156,20 +150,23 @@ describe('empty tables', function()
 end)
 
 describe('faults of a schema', function()
-  it('name each wrong keyword', function()
-    t.eq(
-      {
-        'properties.a.type: must be a type (a string) or a list of types',
-        'properties.b.enum: must be a list',
-        'properties.c.type: "int" is not a type (types: array, boolean, integer, null, number, object, string)',
-        'required: must be a list of names',
-      },
-      faults_of({
-        properties = { a = { type = 5 }, b = { enum = { x = 1 } }, c = { type = 'int' } },
-        required = true,
-      })
-    )
-  end)
+  it(
+    'name each wrong keyword',
+    function()
+      t.eq(
+        {
+          'properties.a.type: must be a type (a string) or a list of types',
+          'properties.b.enum: must be a list',
+          'properties.c.type: "int" is not a type (types: array, boolean, integer, null, number, object, string)',
+          'required: must be a list of names',
+        },
+        faults_of({
+          properties = { a = { type = 5 }, b = { enum = { x = 1 } }, c = { type = 'int' } },
+          required = true,
+        })
+      )
+    end
+  )
 
   it('name what is not supported', function()
     t.matches('unevaluatedProperties: not supported', faults_of({ unevaluatedProperties = false })[1])

@@ -48,16 +48,15 @@ describe('JSON-Schema-Test-Suite', function()
   for _, folder in ipairs({ '', 'optional/' }) do
     for name, kind in vim.fs.dir(DATA .. folder) do
       for _, group in ipairs(kind == 'file' and read(DATA .. folder .. name) or {}) do
-        it(folder .. name .. ': ' .. group.description, function()
-          check_group(group)
-        end)
+        it(folder .. name .. ': ' .. group.description, function() check_group(group) end)
       end
     end
   end
 
-  it('is checked but for a few groups', function()
-    t.ok(counts.checked > 250 and counts.refused < 20 and counts.unchecked < 15, vim.inspect(counts))
-  end)
+  it(
+    'is checked but for a few groups',
+    function() t.ok(counts.checked > 250 and counts.refused < 20 and counts.unchecked < 15, vim.inspect(counts)) end
+  )
 end)
 
 local NIL = vim.NIL
@@ -69,9 +68,7 @@ local function compile(json_schema)
 end
 
 describe('random schemas and values', function()
-  local function pick(list)
-    return list[math.random(#list)]
-  end
+  local function pick(list) return list[math.random(#list)] end
 
   local function random_value(depth)
     local kind = math.random(depth > 0 and 8 or 6)
@@ -103,39 +100,21 @@ describe('random schemas and values', function()
   random_schema = function(depth)
     local s = vim.empty_dict()
     local makers = {
-      function()
-        s.type = pick({ 'object', 'object', 'array', 'string', 'integer', 'number', 'boolean', 'null' })
-      end,
-      function()
-        s.default = random_value(1)
-      end,
-      function()
-        s.enum = { random_value(1), random_value(1) }
-      end,
+      function() s.type = pick({ 'object', 'object', 'array', 'string', 'integer', 'number', 'boolean', 'null' }) end,
+      function() s.default = random_value(1) end,
+      function() s.enum = { random_value(1), random_value(1) } end,
       function()
         s.minimum, s.maxLength, s.minItems, s.maxProperties = 3, 2, 1, 1
       end,
-      function()
-        s.required = { pick({ 'a', 'b' }) }
-      end,
+      function() s.required = { pick({ 'a', 'b' }) } end,
     }
     if depth > 0 then
       vim.list_extend(makers, {
-        function()
-          s.properties = random_properties(depth)
-        end,
-        function()
-          s.items = random_schema(depth - 1)
-        end,
-        function()
-          s[pick({ 'anyOf', 'oneOf', 'allOf' })] = { random_schema(depth - 1), random_schema(depth - 1) }
-        end,
-        function()
-          s.additionalProperties = pick({ false, random_schema(depth - 1) })
-        end,
-        function()
-          s['not'] = random_schema(depth - 1)
-        end,
+        function() s.properties = random_properties(depth) end,
+        function() s.items = random_schema(depth - 1) end,
+        function() s[pick({ 'anyOf', 'oneOf', 'allOf' })] = { random_schema(depth - 1), random_schema(depth - 1) } end,
+        function() s.additionalProperties = pick({ false, random_schema(depth - 1) }) end,
+        function() s['not'] = random_schema(depth - 1) end,
         function()
           s['if'], s['then'] = random_schema(depth - 1), random_schema(depth - 1)
         end,

@@ -19,9 +19,7 @@ describe('what a client sees', function()
   --- Names that a client gets, without the prefix.
   local function listed(scope, client)
     local reply = wire.list('tools', nil, { client = client or 'c', scope = scope })
-    return vim.tbl_map(function(tool)
-      return (tool.name:gsub('^nvim_', ''))
-    end, vim.json.decode(reply.json))
+    return vim.tbl_map(function(tool) return (tool.name:gsub('^nvim_', '')) end, vim.json.decode(reply.json))
   end
 
   local function call(name, scope, client, args)
@@ -47,9 +45,7 @@ describe('what a client sees', function()
     config.reset()
     CHANNEL = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
     wire.hello(CHANNEL, { protocol = wire.PROTOCOL, role = 'client' })
-    local function noop(ctx)
-      ctx('ok')
-    end
+    local function noop(ctx) ctx('ok') end
     mcp_tools.register({ name = 'mine', description = 'd', annotations = { read_only = true }, execute = noop })
     mcp_tools.register({ name = 'writes', description = 'd', execute = noop })
     setup({ tools = { 'buffer', 'file', 'test' } })
@@ -177,9 +173,12 @@ describe('what a client sees', function()
     end)
 
     it('is checked as a whole', function()
-      local err = t.raises('none of its options were applied', function()
-        config.setup({ clients = { a = { tool = 'x' }, b = { catalogue = 'serach' }, c = { tools = 1 }, d = 1 } })
-      end)
+      local err = t.raises(
+        'none of its options were applied',
+        function()
+          config.setup({ clients = { a = { tool = 'x' }, b = { catalogue = 'serach' }, c = { tools = 1 }, d = 1 } })
+        end
+      )
       t.matches('clients.a.tool: unknown field %(did you mean tools%?%)', err)
       t.matches('clients.b.catalogue: expected "direct" or "search", got "serach" %(did you mean "search"%?%)', err)
       t.matches('clients.c.tools: expected a string, a list or a table, got number', err)

@@ -71,9 +71,7 @@ function M.result(call)
 end
 
 --- Calls a tool.
-function M.call(session, name, args)
-  return M.result(M.begin(session, name, args))
-end
+function M.call(session, name, args) return M.result(M.begin(session, name, args)) end
 
 --- The text of its result, or of its first part; of JSON the value.
 function M.value(session, name, args)
@@ -88,9 +86,9 @@ end
 ---@return mcp-tools.Review
 function M.review(session, key)
   return t.wait(function()
-    return vim.iter(review.list()):find(function(one)
-      return one.client.session == session.key and (not key or one.key == key)
-    end)
+    return vim
+      .iter(review.list())
+      :find(function(one) return one.client.session == session.key and (not key or one.key == key) end)
   end, 5000, 'a review')
 end
 

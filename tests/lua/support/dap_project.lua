@@ -35,9 +35,7 @@ function M.text(name, args)
   return text
 end
 
-function M.dap()
-  return require('dap')
-end
+function M.dap() return require('dap') end
 
 ---@param groups? string[]
 function M.open(groups)
@@ -51,9 +49,7 @@ function M.close()
   for _, session in ipairs(vim.tbl_keys(M.dap().sessions())) do
     p.call('debug_step', { how = 'stop', session_id = session })
   end
-  t.wait(function()
-    return next(M.dap().sessions()) == nil
-  end, 10000, 'the end of the sessions')
+  t.wait(function() return next(M.dap().sessions()) == nil end, 10000, 'the end of the sessions')
   p.call('debug_breakpoints', { clear = true })
   p.close()
 end
@@ -61,15 +57,11 @@ end
 --- Runs a program to its first stop.
 ---@param path string
 ---@param more? table
-function M.run(path, more)
-  return M.ok('debug_run', vim.tbl_extend('force', { program = path }, more or {}))
-end
+function M.run(path, more) return M.ok('debug_run', vim.tbl_extend('force', { program = path }, more or {})) end
 
 ---@param how string
 ---@param more? table
-function M.step(how, more)
-  return M.ok('debug_step', vim.tbl_extend('force', { how = how }, more or {}))
-end
+function M.step(how, more) return M.ok('debug_step', vim.tbl_extend('force', { how = how }, more or {})) end
 
 --- Sets breakpoints in lines of a file.
 ---@param path string
@@ -83,9 +75,10 @@ end
 
 --- Returns the values of expressions.
 function M.values(...)
-  return vim.tbl_map(function(value)
-    return value.value or value.error
-  end, M.ok('debug_inspect', { expressions = { ... } }).values)
+  return vim.tbl_map(
+    function(value) return value.value or value.error end,
+    M.ok('debug_inspect', { expressions = { ... } }).values
+  )
 end
 
 return M

@@ -42,9 +42,7 @@ end
 ---@return mcp-tools.Call
 function M.start(name, args)
   local call = project.start(name, args)
-  vim.wait(30, function()
-    return call:ended()
-  end, 5)
+  vim.wait(30, function() return call:ended() end, 5)
   t.ok(not call:ended(), name .. ' did not wait')
   return call
 end

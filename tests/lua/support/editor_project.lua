@@ -24,9 +24,7 @@ end
 --- The bytes of a file.
 ---@param name string relative to the project, or absolute
 ---@return string
-function M.disk(name)
-  return vim.fn.readblob(name:sub(1, 1) == '/' and name or M.root .. '/' .. name)
-end
+function M.disk(name) return vim.fn.readblob(name:sub(1, 1) == '/' and name or M.root .. '/' .. name) end
 
 --- An empty project, which the editor is in.
 function M.open()
@@ -61,9 +59,7 @@ end
 
 --- Begins a call of a tool.
 ---@return mcp-tools.Call
-function M.start(name, args)
-  return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' })
-end
+function M.start(name, args) return core.get().executor:execute(name, args, { kind = 'tool', host = 'test' }) end
 
 --- The text of a tool's answer.
 ---@return string? text, mcp-tools.Error? err
@@ -78,9 +74,7 @@ end
 ---@return string?, mcp-tools.Error?
 function M.previewed(definition, args)
   local fault, text, err
-  local function again(why)
-    fault = fault or why
-  end
+  local function again(why) fault = fault or why end
   t.wait(function()
     text, err = definition.preview(args, again)
     return fault or not text or not text:find('diff appears here')

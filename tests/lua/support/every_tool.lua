@@ -36,9 +36,7 @@ end
 --- The definitions, by name.
 ---@return mcp-tools.Definition[]
 function M.tools()
-  return vim.tbl_filter(function(tool)
-    return tool.source.origin == 'bundled'
-  end, core.get().registry:list('tools'))
+  return vim.tbl_filter(function(tool) return tool.source.origin == 'bundled' end, core.get().registry:list('tools'))
 end
 
 --- What names of arguments mean. The first pattern that a name has counts.
@@ -141,9 +139,7 @@ end
 ---@return fun(): EveryCall finish waits for its end
 function M.begin(kind, name, args)
   local told = {}
-  local function tell(value)
-    table.insert(told, type(value) == 'string' and value or vim.inspect(value))
-  end
+  local function tell(value) table.insert(told, type(value) == 'string' and value or vim.inspect(value)) end
   local given = vim.deepcopy(args or vim.empty_dict())
   local ok, call = xpcall(function()
     return core.get().executor:execute(name, given, {
@@ -152,23 +148,15 @@ function M.begin(kind, name, args)
       exact_args = true,
       limit = M.LIMIT,
       listener = {
-        progress = function(_, each)
-          tell(each.latest)
-        end,
-        state = function(_, _, state)
-          tell(state)
-        end,
-        log = function(_, _, _, data)
-          tell(data)
-        end,
+        progress = function(_, each) tell(each.latest) end,
+        state = function(_, _, state) tell(state) end,
+        log = function(_, _, _, data) tell(data) end,
       },
     })
   end, debug.traceback)
   t.ok(ok, ('%s %s: %s'):format(name, vim.inspect(args), tostring(call)))
   return function()
-    if not vim.wait(M.LIMIT + 2000, function()
-      return call:ended()
-    end, 2) then
+    if not vim.wait(M.LIMIT + 2000, function() return call:ended() end, 2) then
       call:cancel('user')
     end
     local outcome = t.ok(call.outcome, name .. ' has not ended')
@@ -182,9 +170,7 @@ end
 ---@param name string
 ---@param args table?
 ---@return EveryCall
-function M.call(name, args)
-  return M.begin('tool', name, args)()
-end
+function M.call(name, args) return M.begin('tool', name, args)() end
 
 --- Did its handler throw, or could its result not be written?
 ---@param done EveryCall

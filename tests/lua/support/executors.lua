@@ -9,9 +9,7 @@ local SETTINGS = { tool_timeout = 5000, max_calls = 8, max_result = 1000, max_re
 
 --- Lets everything through.
 local GATEWAY = {
-  decide = function(_, _, answer)
-    answer(true)
-  end,
+  decide = function(_, _, answer) answer(true) end,
 }
 
 ---@param settings? table over those above
@@ -20,17 +18,13 @@ local GATEWAY = {
 ---@return mcp-tools.Registry registry without a prefix
 function M.new(settings, gateway)
   local registry = Registry.new({
-    prefix = function()
-      return ''
-    end,
+    prefix = function() return '' end,
   })
   local all = vim.tbl_extend('force', SETTINGS, settings or {})
   local executor = Executor.new({
     registry = registry,
     gateway = gateway or GATEWAY,
-    settings = function()
-      return all
-    end,
+    settings = function() return all end,
   })
   return executor, registry
 end

@@ -69,9 +69,7 @@ function M.start(bufnr, root, capabilities, answers)
           end
           return true
         end,
-        is_closing = function()
-          return closing
-        end,
+        is_closing = function() return closing end,
         terminate = function()
           if not closing then
             closing = true
@@ -82,9 +80,7 @@ function M.start(bufnr, root, capabilities, answers)
     end,
   }, { bufnr = bufnr, reuse_client = t.returns(false) })
   self.client = assert(vim.lsp.get_client_by_id(id))
-  t.wait(function()
-    return self.client.initialized and self:heard('textDocument/didOpen')
-  end)
+  t.wait(function() return self.client.initialized and self:heard('textDocument/didOpen') end)
   return self
 end
 
@@ -103,16 +99,12 @@ end
 --- An answer that is an error.
 ---@param message string
 ---@return table
-function M.fault(message)
-  return { fault = message }
-end
+function M.fault(message) return { fault = message } end
 
 --- Says something by itself.
 ---@param method string
 ---@param params table
-function Double:say(method, params)
-  self.dispatchers.notification(method, params)
-end
+function Double:say(method, params) self.dispatchers.notification(method, params) end
 
 ---@param kind 'begin'|'report'|'end'
 ---@param value? table

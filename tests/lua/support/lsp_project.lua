@@ -21,16 +21,12 @@ M.servers = {
   python = {
     name = 'basedpyright',
     filetype = 'python',
-    cmd = function()
-      return { DEPS .. '/venv/bin/basedpyright-langserver', '--stdio' }
-    end,
+    cmd = function() return { DEPS .. '/venv/bin/basedpyright-langserver', '--stdio' } end,
   },
   typescript = {
     name = 'ts_ls',
     filetype = 'typescript',
-    cmd = function()
-      return { node(), DEPS .. '/npm/node_modules/typescript-language-server/lib/cli.mjs', '--stdio' }
-    end,
+    cmd = function() return { node(), DEPS .. '/npm/node_modules/typescript-language-server/lib/cli.mjs', '--stdio' } end,
   },
 }
 
@@ -182,9 +178,7 @@ function M.stop_servers()
   for _, client in ipairs(vim.lsp.get_clients()) do
     clients.stop(client)
   end
-  t.wait(function()
-    return #vim.lsp.get_clients() == 0
-  end, 10000, 'the end of the servers')
+  t.wait(function() return #vim.lsp.get_clients() == 0 end, 10000, 'the end of the servers')
 end
 
 --- Ends servers and project.
@@ -196,9 +190,7 @@ function M.close()
 end
 
 ---@return mcp-tools.Call
-function M.start(name, args)
-  return core.get().executor:execute(name, args or {}, { kind = 'tool', host = 'test' })
-end
+function M.start(name, args) return core.get().executor:execute(name, args or {}, { kind = 'tool', host = 'test' }) end
 
 --- Calls a tool.
 ---@param name string

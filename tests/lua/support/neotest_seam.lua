@@ -53,9 +53,7 @@ local function results_of(output, list)
   return results
 end
 
-local function files(root)
-  return vim.fn.glob(root .. '/**/*.check', true, true)
-end
+local function files(root) return vim.fn.glob(root .. '/**/*.check', true, true) end
 
 --- The second implementation: no more than our side asks of it.
 ---@param root string
@@ -64,47 +62,37 @@ function M.double(root)
   local function tree_of(list)
     if list[1] then
       return {
-        iter = function()
-          return ipairs(list)
-        end,
+        iter = function() return ipairs(list) end,
         list = list,
-      },
-        'check'
+      }, 'check'
     end
   end
   local function find(id)
     local path = id:match('^(.-)::') or id
     local is_there = path:find('%.check$') and vim.uv.fs_stat(path)
-    return vim.tbl_filter(function(position)
-      return path == id or position.id == id
-    end, is_there and positions(path) or {})
+    return vim.tbl_filter(
+      function(position) return path == id or position.id == id end,
+      is_there and positions(path) or {}
+    )
   end
-  function client.get_adapters()
-    return { 'check' }
-  end
+  function client.get_adapters() return { 'check' } end
   function client.get_position(_, id)
     return tree_of(id and find(id) or vim.iter(files(root)):map(positions):flatten():totable())
   end
   function client.get_nearest(_, path, row)
-    return tree_of({ vim.iter(find(path)):rfind(function(position)
-      return position.range[1] <= row
-    end) })
+    return tree_of({ vim.iter(find(path)):rfind(function(position) return position.range[1] <= row end) })
   end
   function client.run_tree(_, tree)
-    local done = coroutine.yield(function(step)
-      running = vim.system({ 'sh', '-c', script_of(tree.list) }, { detach = true }, vim.schedule_wrap(step))
-    end)
+    local done = coroutine.yield(
+      function(step)
+        running = vim.system({ 'sh', '-c', script_of(tree.list) }, { detach = true }, vim.schedule_wrap(step))
+      end
+    )
     results = vim.tbl_extend('force', results, results_of(done.stdout, tree.list))
   end
-  function client.get_results()
-    return results
-  end
-  function client.stop()
-    vim.uv.kill(-running.pid, 'sigkill')
-  end
-  local function get_tree_from_args()
-    return client
-  end
+  function client.get_results() return results end
+  function client.stop() vim.uv.kill(-running.pid, 'sigkill') end
+  local function get_tree_from_args() return client end
   local function run(fn, cb)
     local co = coroutine.create(fn)
     local function step(...)
@@ -128,15 +116,9 @@ function M.real(checkouts, root)
   end
   local nio, lib = require('nio'), require('neotest.lib')
   local adapter = { name = 'check' }
-  function adapter.root(dir)
-    return vim.startswith(dir, root) and root or nil
-  end
-  function adapter.is_test_file(path)
-    return vim.endswith(path, '.check')
-  end
-  function adapter.filter_dir()
-    return true
-  end
+  function adapter.root(dir) return vim.startswith(dir, root) and root or nil end
+  function adapter.is_test_file(path) return vim.endswith(path, '.check') end
+  function adapter.filter_dir() return true end
   function adapter.discover_positions(path)
     nio.scheduler()
     return lib.positions.parse_tree(positions(path), {})
@@ -148,9 +130,7 @@ function M.real(checkouts, root)
     end
     return list
   end
-  function adapter.build_spec(args)
-    return { command = { 'sh', '-c', script_of(list_of(args.tree)) } }
-  end
+  function adapter.build_spec(args) return { command = { 'sh', '-c', script_of(list_of(args.tree)) } } end
   function adapter.results(_, result, tree)
     nio.scheduler()
     return results_of(table.concat(vim.fn.readfile(result.output), '\n'), list_of(tree))

@@ -22,30 +22,22 @@ function M.collect(fail_with, as_table)
     table.insert(M.list, { text = text, level = level, title = opts and opts.title })
   end
   vim.notify = not as_table and show or setmetatable({}, {
-    __call = function(_, ...)
-      show(...)
-    end,
+    __call = function(_, ...) show(...) end,
   })
   return M.list
 end
 
 ---Everything that was shown since `collect`.
 ---@return string
-function M.text()
-  return table.concat(t.field('text', M.list), '\n')
-end
+function M.text() return table.concat(t.field('text', M.list), '\n') end
 
 ---Wait until something that contains `text` was shown.
 ---@param text string
 function M.wait(text)
-  t.wait(function()
-    return M.text():find(text, 1, true)
-  end, 5000, ('a notification with "%s"'):format(text))
+  t.wait(function() return M.text():find(text, 1, true) end, 5000, ('a notification with "%s"'):format(text))
 end
 
 ---Give `vim.notify` back.
-function M.restore()
-  vim.notify = original or vim.notify
-end
+function M.restore() vim.notify = original or vim.notify end
 
 return M

@@ -31,22 +31,16 @@ function M.open(files, more)
     key = tostring(vim.uv.hrtime()),
     title = 'a title',
     files = files,
-    on_end = function(outcome)
-      table.insert(M.ends, outcome)
-    end,
+    on_end = function(outcome) table.insert(M.ends, outcome) end,
   }, more or {}))
   t.wait(function()
-    return vim.iter(review.list()):any(function(one)
-      return one.id == handle.id
-    end)
+    return vim.iter(review.list()):any(function(one) return one.id == handle.id end)
   end)
   return review.current()
 end
 
 --- Types keys as the person does.
-function M.press(keys)
-  api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
-end
+function M.press(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
 
 --- Returns the window of the legend and its text.
 function M.legend()

@@ -19,9 +19,7 @@ local function stream_of(answer, id)
   local chunk = { id = 'x', object = 'chat.completion.chunk', choices = { { index = 0, delta = delta } } }
   local ended = vim.deepcopy(chunk)
   ended.choices[1] = { index = 0, delta = vim.empty_dict(), finish_reason = #calls > 0 and 'tool_calls' or 'stop' }
-  local function event(value)
-    return 'data: ' .. vim.json.encode(value) .. '\n\n'
-  end
+  local function event(value) return 'data: ' .. vim.json.encode(value) .. '\n\n' end
   return event(chunk) .. event(ended) .. 'data: [DONE]\n\n'
 end
 
@@ -51,17 +49,13 @@ function M.start(script)
         table.insert(model.requests, { json = body, body = vim.json.decode(body) })
         local answer = stream_of(script[#model.requests] or { text = 'the script has ended' }, #model.requests)
         local reply = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n'
-        socket:write((reply .. 'Connection: close\r\n\r\n%s'):format(#answer, answer), function()
-          socket:close()
-        end)
+        socket:write((reply .. 'Connection: close\r\n\r\n%s'):format(#answer, answer), function() socket:close() end)
       end)
     end)
   end
   assert(server:listen(16, serve))
   model.url = ('http://127.0.0.1:%d/v1/chat/completions'):format(server:getsockname().port)
-  function model.stop()
-    server:close()
-  end
+  function model.stop() server:close() end
   return model
 end
 

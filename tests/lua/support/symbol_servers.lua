@@ -27,9 +27,7 @@ return function(of)
     return not call.outcome.error and call.outcome.payload.text or nil, call.outcome.error
   end
 
-  local function lines()
-    return vim.fn.readfile(project.root .. '/' .. file)
-  end
+  local function lines() return vim.fn.readfile(project.root .. '/' .. file) end
 
   describe('symbols by ' .. of.name, function()
     before_each(function()

@@ -5,42 +5,24 @@ local M = {}
 local Node = {}
 Node.__index = Node
 
-local function before(row, col, other_row, other_col)
-  return row < other_row or row == other_row and col <= other_col
-end
+local function before(row, col, other_row, other_col) return row < other_row or row == other_row and col <= other_col end
 
-function Node:type()
-  return self.spec[1]
-end
+function Node:type() return self.spec[1] end
 
-function Node:range()
-  return self.spec[2], self.spec[3], self.spec[4], self.spec[5]
-end
+function Node:range() return self.spec[2], self.spec[3], self.spec[4], self.spec[5] end
 
-function Node:start()
-  return self.spec[2], self.spec[3]
-end
+function Node:start() return self.spec[2], self.spec[3] end
 
-function Node:parent()
-  return self.above
-end
+function Node:parent() return self.above end
 
-function Node:prev_sibling()
-  return self.above and self.above.children[self.index - 1]
-end
+function Node:prev_sibling() return self.above and self.above.children[self.index - 1] end
 
-function Node:named_child_count()
-  return #self.children
-end
+function Node:named_child_count() return #self.children end
 
-function Node:named_child(index)
-  return self.children[index + 1]
-end
+function Node:named_child(index) return self.children[index + 1] end
 
 function Node:field(name)
-  return vim.tbl_filter(function(child)
-    return child.spec.field == name
-  end, self.children)
+  return vim.tbl_filter(function(child) return child.spec.field == name end, self.children)
 end
 
 function Node:named_descendant_for_range(row, col, end_row, end_col)

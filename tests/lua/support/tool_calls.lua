@@ -26,9 +26,7 @@ function M.call(name, args)
     result, err = ...
     ended = true
   end)
-  t.wait(function()
-    return ended
-  end, 10000, name)
+  t.wait(function() return ended end, 10000, name)
   return result, err
 end
 

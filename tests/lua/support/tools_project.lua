@@ -78,13 +78,9 @@ function M.start(name, args, opts)
     ended = true
   end)
   return {
-    cancel = function()
-      handle:cancel()
-    end,
+    cancel = function() handle:cancel() end,
     wait = function(ms)
-      t.wait(function()
-        return ended
-      end, ms or 30000, name)
+      t.wait(function() return ended end, ms or 30000, name)
       return result, err
     end,
   }
@@ -95,9 +91,7 @@ end
 ---@param args? table
 ---@param ms? integer
 ---@return any result, mcp-tools.Error? err
-function M.call(name, args, ms)
-  return M.start(name, args).wait(ms)
-end
+function M.call(name, args, ms) return M.start(name, args).wait(ms) end
 
 --- The same for a call that has to succeed.
 function M.ok(name, args, ms)

@@ -13,18 +13,10 @@ local TEXT = 'text_that_must_not_leave = 1'
 
 --- How each kind of file comes to be open; hands back its path.
 local FILES = {
-  sensitive = function()
-    return editor.write('.env', TEXT)
-  end,
-  outside = function()
-    return editor.write(editor.base .. '/outside.py', TEXT)
-  end,
-  marked = function()
-    return editor.write('marked.py', TEXT)
-  end,
-  git = function()
-    return editor.write('.git/config', TEXT)
-  end,
+  sensitive = function() return editor.write('.env', TEXT) end,
+  outside = function() return editor.write(editor.base .. '/outside.py', TEXT) end,
+  marked = function() return editor.write('marked.py', TEXT) end,
+  git = function() return editor.write('.git/config', TEXT) end,
   linked = function()
     editor.write(editor.base .. '/outside.py', TEXT)
     assert(vim.uv.fs_symlink(editor.base .. '/outside.py', editor.root .. '/link.py'))
@@ -47,21 +39,11 @@ local WINDOWS = {
 
 --- How the call names it.
 local ARGUMENTS = {
-  zero = function()
-    return { bufnr = 0 }
-  end,
-  number = function(bufnr)
-    return { bufnr = bufnr }
-  end,
-  path = function(_, path)
-    return { path = path }
-  end,
-  both = function(_, path)
-    return { bufnr = 0, path = path }
-  end,
-  none = function()
-    return {}
-  end,
+  zero = function() return { bufnr = 0 } end,
+  number = function(bufnr) return { bufnr = bufnr } end,
+  path = function(_, path) return { path = path } end,
+  both = function(_, path) return { bufnr = 0, path = path } end,
+  none = function() return {} end,
 }
 
 local function open(kind)
@@ -115,12 +97,8 @@ describe('file_read', function()
     local ctx = setmetatable({ call = call }, { __index = Ctx.new(call) })
     ctx.await = function(_, fn)
       local done
-      fn(function(...)
-        done = { ... }
-      end)
-      t.wait(function()
-        return done
-      end)
+      fn(function(...) done = { ... } end)
+      t.wait(function() return done end)
       return unpack(done, 1, 2)
     end
     local result, err = read(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })

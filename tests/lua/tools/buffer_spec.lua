@@ -157,9 +157,7 @@ describe('tools that read buffers', function()
       api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
       vim.fn.bufload(bufnr)
       for tool, field in pairs({ buffer_list = 'path', test_sync_buffers = 'name' }) do
-        local names = vim.tbl_map(function(buffer)
-          return buffer[field]
-        end, call(tool, {}).buffers)
+        local names = vim.tbl_map(function(buffer) return buffer[field] end, call(tool, {}).buffers)
         local all = table.concat(names, '\n')
         t.matches('gr\239\191\189n%.txt', all)
         t.matches('example%.org', all)
@@ -227,9 +225,7 @@ describe('tools that write, compare and close buffers', function()
       local preview = require('mcp-tools.tools.file.save').preview
       t.matches('Reading', preview({}, function() end, { host = 'test', client = {} }))
       require('mcp-tools.privacy.read').once_read(function() end)
-      t.wait(function()
-        return (preview({}, nil, { host = 'test', client = {} }) or ''):find('%+THREE') ~= nil
-      end)
+      t.wait(function() return (preview({}, nil, { host = 'test', client = {} }) or ''):find('%+THREE') ~= nil end)
       t.eq({ { path = 'a.txt', written = true } }, t.ok(call('file_save', {})).files)
     end)
 
@@ -332,9 +328,7 @@ describe('tools that write, compare and close buffers', function()
 
   describe('a file in an error', function()
     --- The message of a call that is refused.
-    local function message(name, args)
-      return select(2, call(name, args)).message
-    end
+    local function message(name, args) return select(2, call(name, args)).message end
 
     it('is called by its path from the project, whichever tool says it', function()
       local missing, edits = project.root .. '/sub/none.txt', { { search = 'one', replace = 'x' } }

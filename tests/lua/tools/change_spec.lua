@@ -37,9 +37,7 @@ local function edit(client, old_text, new_text, file)
   return done(client, 'file_edit', { edits = { one } })
 end
 
-local function text(buffer)
-  return table.concat(api.nvim_buf_get_lines(buffer or bufnr, 0, -1, false), ' ')
-end
+local function text(buffer) return table.concat(api.nvim_buf_get_lines(buffer or bufnr, 0, -1, false), ' ') end
 
 --- A step of its own in the undo tree.
 local function type_in(first, last, lines)
@@ -47,9 +45,7 @@ local function type_in(first, last, lines)
   vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels
 end
 
-local function revert(args)
-  return done('claude', 'change_revert', args or vim.empty_dict())
-end
+local function revert(args) return done('claude', 'change_revert', args or vim.empty_dict()) end
 
 --- What the user would notice.
 local function seen()
@@ -123,9 +119,7 @@ describe('change_list', function()
     type_in(0, -1, lines)
     local before = #api.nvim_list_bufs()
     local running = project.start('change_list', { path = 'a.txt' })
-    t.wait(function()
-      return running:ended() or #api.nvim_list_bufs() > before
-    end, 5000, 'its copy')
+    t.wait(function() return running:ended() or #api.nvim_list_bufs() > before end, 5000, 'its copy')
     running:cancel('user')
     t.eq({ before, true }, { #api.nvim_list_bufs(), running:ended() })
     type_in(-1, -1, lines)

@@ -20,9 +20,7 @@ describe('tools that show the state of the editor', function()
     api.nvim_open_win(api.nvim_create_buf(false, true), true, place)
   end
 
-  local function keys(text)
-    api.nvim_feedkeys(api.nvim_replace_termcodes(text, true, false, true), 'xt', false)
-  end
+  local function keys(text) api.nvim_feedkeys(api.nvim_replace_termcodes(text, true, false, true), 'xt', false) end
 
   before_each(function()
     project.open()
@@ -95,11 +93,12 @@ describe('tools that show the state of the editor', function()
     it('tells the beginning of a large one and its size, and takes no more of it', function()
       vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
       local largest, found = 0, nil
-      t.calls(vim.fn, 'eval', function()
-        found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1]
-      end, function(value)
-        largest = math.max(largest, #tostring(value))
-      end)
+      t.calls(
+        vim.fn,
+        'eval',
+        function() found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1] end,
+        function(value) largest = math.max(largest, #tostring(value)) end
+      )
       t.eq({ 2100000, true, 'lines' }, { found.bytes, found.truncated, found.kind })
       t.matches('^a line of a register\n', found.text)
       t.ok(#found.text <= 110 and largest < 10000, ('%d bytes'):format(largest))
@@ -133,9 +132,7 @@ describe('tools that show the state of the editor', function()
       config.setup({ approval = { rule = function() end } })
       t.ok(calls.call('editor_registers', { names = 'a"' }))
       t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
-      local function paste()
-        return { { 'copied' }, 'v' }
-      end
+      local function paste() return { { 'copied' }, 'v' } end
       vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
       vim.g.loaded_clipboard_provider = nil
       vim.cmd.runtime('autoload/provider/clipboard.vim')
@@ -143,9 +140,9 @@ describe('tools that show the state of the editor', function()
       vim.g.clipboard = nil
       vim.g.loaded_clipboard_provider = nil
       t.eq('access_denied', err.code) -- nobody is there to be asked
-      t.wait(function()
-        return api.nvim_exec2('messages', { output = true }).output:find('editor_registers', 1, true)
-      end)
+      t.wait(
+        function() return api.nvim_exec2('messages', { output = true }).output:find('editor_registers', 1, true) end
+      )
     end)
   end)
 
@@ -221,9 +218,7 @@ describe('tools that show the state of the editor', function()
       vim.opt.runtimepath:append(project.base .. '/plugin')
     end)
 
-    after_each(function()
-      vim.opt.runtimepath:remove(project.base .. '/plugin')
-    end)
+    after_each(function() vim.opt.runtimepath:remove(project.base .. '/plugin') end)
 
     it('finds mappings of all modes, those of the buffer first', function()
       edit('a.txt', 'x\n')
@@ -317,9 +312,11 @@ describe('tools that show the state of the editor', function()
       return output:find('[mcp-tools] nvim: done<U+001B>[31m <U+202E>x', 1, true)
     end)
     calls.call('editor_notify', { message = 'first\n[mcp-tools] not ours' })
-    t.wait(function()
-      return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
-    end)
+    t.wait(
+      function()
+        return api.nvim_exec2('messages', { output = true }).output:find('first\n  [mcp-tools] not ours', 1, true)
+      end
+    )
     t.eq('validation_error', calls.fails('editor_notify', { message = 'x', level = 'loud' }).code)
     local last
     for _ = 1, 30 do
@@ -358,9 +355,7 @@ describe('tools that show the state of the editor', function()
           vim.wo.winfixbuf = true
         end,
       }) do
-        api.nvim_win_call(text, function()
-          vim.cmd('silent edit a.txt')
-        end)
+        api.nvim_win_call(text, function() vim.cmd('silent edit a.txt') end)
         make()
         local own, bufnr = api.nvim_get_current_win(), api.nvim_get_current_buf()
         local shown = calls.call('editor_open', { path = 'b.txt' })
@@ -391,9 +386,10 @@ describe('tools that show the state of the editor', function()
       local bufnr = edit('a.txt', ('line\n'):rep(9))
       local function rows()
         local namespace = api.nvim_get_namespaces()['mcp-tools.highlight']
-        return vim.tbl_map(function(mark)
-          return { mark[2] + 1, mark[4].end_row }
-        end, api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true }))
+        return vim.tbl_map(
+          function(mark) return { mark[2] + 1, mark[4].end_row } end,
+          api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true })
+        )
       end
       local shown = calls.call('editor_open', { path = 'a.txt', ranges = { '3-4', '9' } })
       t.eq({ { { 3, 4 }, { 9, 9 } }, 3 }, { rows(), shown.line })

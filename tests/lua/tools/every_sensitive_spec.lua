@@ -164,9 +164,7 @@ describe('no line of a sensitive file leaves', function()
     for _, kind in ipairs({ 'resources', 'templates' }) do
       for _, entry in ipairs(core.get().registry:list(kind)) do
         for _, value in ipairs({ '.env', editor.root .. '/.env', (editor.root .. '/.env'):sub(2), tostring(env) }) do
-          local uri = entry.key:gsub('{%+?[%w_]+}', function()
-            return value
-          end)
+          local uri = entry.key:gsub('{%+?[%w_]+}', function() return value end)
           try_all('resource', uri, { vim.empty_dict() }, leaks)
         end
       end

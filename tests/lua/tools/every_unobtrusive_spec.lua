@@ -21,30 +21,14 @@ local MEANT = {
   file_edit = function(world)
     return { bufnr = world.bufnr, edits = { { search = 'line 20 of the sample', replace = 'changed' } } }
   end,
-  file_save = function(world)
-    return { bufnr = world.bufnr }
-  end,
-  change_revert = function(world)
-    return { bufnr = world.bufnr, minutes = 60 }
-  end,
-  editor_quickfix = function()
-    return { places = { 'sample.py:3: here' } }
-  end,
-  shell_run = function()
-    return { argv = { 'true' } }
-  end,
-  shell_jobs = function()
-    return { action = 'start', argv = { 'true' } }
-  end,
-  test_run = function()
-    return { path = 'sample.py' }
-  end,
-  editor_command = function()
-    return { command = 'let g:ran = 1' }
-  end,
-  editor_eval_lua = function()
-    return { code = 'return 1' }
-  end,
+  file_save = function(world) return { bufnr = world.bufnr } end,
+  change_revert = function(world) return { bufnr = world.bufnr, minutes = 60 } end,
+  editor_quickfix = function() return { places = { 'sample.py:3: here' } } end,
+  shell_run = function() return { argv = { 'true' } } end,
+  shell_jobs = function() return { action = 'start', argv = { 'true' } } end,
+  test_run = function() return { path = 'sample.py' } end,
+  editor_command = function() return { command = 'let g:ran = 1' } end,
+  editor_eval_lua = function() return { code = 'return 1' } end,
 }
 
 local world
@@ -98,9 +82,7 @@ local function state()
   now.search = { vim.fn.getreg('/'), vim.v.searchforward, vim.v.hlsearch }
   now.selection = { vim.fn.visualmode(), vim.fn.getpos("'<"), vim.fn.getpos("'>") }
   now.history = { vim.fn.histnr(':'), vim.fn.histnr('/'), vim.fn.histnr('@') }
-  now.buffers = vim.tbl_filter(function(bufnr)
-    return vim.bo[bufnr].buflisted
-  end, vim.api.nvim_list_bufs())
+  now.buffers = vim.tbl_filter(function(bufnr) return vim.bo[bufnr].buflisted end, vim.api.nvim_list_bufs())
   now.cwd = vim.fn.getcwd()
   now.cmdline = { vim.fn.getcmdtype(), vim.fn.getcmdline() }
   return now
@@ -135,9 +117,7 @@ end
 describe('every tool', function()
   local limit = every.LIMIT
 
-  before_each(function()
-    every.LIMIT = 600
-  end)
+  before_each(function() every.LIMIT = 600 end)
 
   after_each(function()
     every.LIMIT = limit
@@ -170,7 +150,5 @@ describe('every tool', function()
     t.eq('', table.concat(noticed, '\n'))
   end)
 
-  it('but a few whose purpose that is', function()
-    t.ok(vim.tbl_count(MAY) <= 5)
-  end)
+  it('but a few whose purpose that is', function() t.ok(vim.tbl_count(MAY) <= 5) end)
 end)

@@ -34,15 +34,11 @@ describe('every tool', function()
 
   ---@param schema table
   ---@return boolean
-  local function is_text(schema)
-    return every.takes(schema, 'string') and not schema.enum
-  end
+  local function is_text(schema) return every.takes(schema, 'string') and not schema.enum end
 
   ---@param schema table
   ---@return boolean
-  local function is_number(schema)
-    return every.takes(schema, 'integer', 'number')
-  end
+  local function is_number(schema) return every.takes(schema, 'integer', 'number') end
 
   local limit, world = every.LIMIT, nil
 

@@ -12,19 +12,13 @@ local function run(args)
   return value and value.files[1], err
 end
 
-local function refused(code, pattern, args)
-  project.refused('file_edit', code, pattern, args)
-end
+local function refused(code, pattern, args) project.refused('file_edit', code, pattern, args) end
 
 local disk = project.disk
 
-local function read(path)
-  t.ok((project.call('file_read', { path = path or 'a.lua' })))
-end
+local function read(path) t.ok((project.call('file_read', { path = path or 'a.lua' }))) end
 
-local function text()
-  return table.concat(api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-end
+local function text() return table.concat(api.nvim_buf_get_lines(0, 0, -1, false), '\n') end
 
 local path
 before_each(function()
@@ -306,9 +300,7 @@ describe('file_edit', function()
   end)
 
   it('shows the difference to whoever is asked', function()
-    local function preview(args)
-      return project.previewed(require('mcp-tools.tools.file.edit'), args)
-    end
+    local function preview(args) return project.previewed(require('mcp-tools.tools.file.edit'), args) end
     local edits = { { old_text = 'return a + b', new_text = 'return a' } }
     local expected = '--- a/a.lua\n+++ b/a.lua\n@@ -3,2 +3,2 @@\n \n-return a + b\n+return a\n'
     t.eq(expected, preview({ bufnr = 0, edits = edits }))
@@ -346,30 +338,22 @@ describe('file_edit', function()
     config.setup({ tools = { 'file' } })
     local gateway, asked = core.get().gateway, {}
     local ask = gateway.ask
-    gateway.ask = function(one)
-      table.insert(asked, (one.call.definition.preview(one.args)))
-    end
+    gateway.ask = function(one) table.insert(asked, (one.call.definition.preview(one.args))) end
     local vain = project.start('file_edit', { path = path, edits = { { old_text = 'no', new_text = '' } } })
     t.eq(false, vain:ended()) -- the file is being read
     t.ended(vain)
     t.eq({ 'not_found', 'preview', {} }, { vain.outcome.error.code, vain.decision.by, asked })
     local fine = { old_text = 'return a + b', new_text = 'return a' }
     local call = project.start('file_edit', { path = path, edits = { fine } })
-    t.wait(function()
-      return asked[1]
-    end)
+    t.wait(function() return asked[1] end)
     t.matches('%+return a\n', asked[1])
     call:cancel('test')
     vim.fn.writefile({ 'return a + b', 'more' }, path)
     call = project.start('file_edit', { path = path, edits = { fine } })
     call:cancel('test') -- while it is being read
     local passed
-    require('mcp-tools.privacy.read').once_read(function()
-      passed = true
-    end)
-    t.wait(function()
-      return passed
-    end)
+    require('mcp-tools.privacy.read').once_read(function() passed = true end)
+    t.wait(function() return passed end)
     t.eq(1, #asked)
     gateway.ask = ask
   end)
@@ -393,16 +377,12 @@ describe('file_edit', function()
 
   it('by line number needs the text that a formatter has made of the last edit', function()
     vim.cmd('silent bwipeout!')
-    local function first_line(new_text)
-      return { path = 'a.lua', edits = { { start_line = 1, new_text = new_text } } }
-    end
+    local function first_line(new_text) return { path = 'a.lua', edits = { { start_line = 1, new_text = new_text } } } end
     read()
     t.ok(run(first_line('-- first')))
     t.ok(run(first_line('-- still known')))
     local format = api.nvim_create_autocmd('BufWritePre', {
-      callback = function(event)
-        api.nvim_buf_set_lines(event.buf, 0, 0, false, { '-- formatted' })
-      end,
+      callback = function(event) api.nvim_buf_set_lines(event.buf, 0, 0, false, { '-- formatted' }) end,
     })
     t.ok(run(first_line('-- again')))
     api.nvim_del_autocmd(format)
@@ -435,9 +415,7 @@ describe('file_edit', function()
       api.nvim_create_autocmd('BufWriteCmd', {
         pattern = '*/a.lua',
         once = true,
-        callback = function()
-          error('no space')
-        end,
+        callback = function() error('no space') end,
       })
     end
 
@@ -467,9 +445,7 @@ describe('file_edit', function()
           vim.wait(1)
         end
         call:cancel('test')
-        t.wait(function()
-          return call:ended() and not require('mcp-tools.privacy.read').is_reading()
-        end)
+        t.wait(function() return call:ended() and not require('mcp-tools.privacy.read').is_reading() end)
         vim.wait(30)
         local is_made = vim.uv.fs_stat(project.root .. '/new') ~= nil
         t.eq({ rounds, is_made }, { rounds, text():match('a = 5') ~= nil })
@@ -558,9 +534,7 @@ describe('file_edit', function()
     api.nvim_create_autocmd('BufWritePre', {
       pattern = '*/b.lua',
       once = true,
-      callback = function()
-        error('refused')
-      end,
+      callback = function() error('refused') end,
     })
     refused('tool_error', 'refused', {
       save = true,
@@ -590,9 +564,7 @@ describe('file_edit', function()
       calls[i] = project.start('file_edit', args)
     end
     for _, call in ipairs(calls) do
-      t.wait(function()
-        return call:ended()
-      end, 20000)
+      t.wait(function() return call:ended() end, 20000)
       t.eq(nil, call.outcome.error)
     end
     t.eq(nil, (disk('c.lua'):find('x')))

@@ -7,9 +7,7 @@ local t = require('helpers')
 
 local root = every.root
 
-local function move(path, new_path)
-  return every.text('file_move', { path = path, new_path = new_path })
-end
+local function move(path, new_path) return every.text('file_move', { path = path, new_path = new_path }) end
 
 local doubles
 
@@ -41,9 +39,7 @@ local function server(bufnr, line, answer)
     ['workspace/willRenameFiles'] = answer or { changes = changes },
   })
   table.insert(doubles, double)
-  t.wait(function()
-    return double.client.initialized
-  end)
+  t.wait(function() return double.client.initialized end)
   double:publish(bufnr, nil, {}) -- it has read the project
   return double
 end
@@ -86,9 +82,7 @@ describe('a file that is moved', function()
   it('keeps its bytes, and what formats on save is not asked', function()
     vim.api.nvim_create_autocmd({ 'BufWritePre', 'BufWritePost' }, {
       group = vim.api.nvim_create_augroup('format_on_save', {}),
-      callback = function(event)
-        vim.api.nvim_buf_set_lines(event.buf, 0, 0, false, { 'formatted' })
-      end,
+      callback = function(event) vim.api.nvim_buf_set_lines(event.buf, 0, 0, false, { 'formatted' }) end,
     })
     local texts =
       { ['a.txt'] = 'one\r\ntwo\r\n', ['b.txt'] = 'no end', ['c.txt'] = '\239\187\191bom\n', ['d.txt'] = 'caf\233\n' }
@@ -161,13 +155,13 @@ describe('a file that is moved', function()
     server(0, 0)
     local second = server(0, 1, Double.SILENT)
     local call = every.start('file_move', { path = 'a.txt', new_path = 'b.txt' })
-    t.wait(function()
-      return every.disk('other.txt') == 'new\nold\n' and #second.asked > 1
-    end, 10000, 'the first server')
+    t.wait(
+      function() return every.disk('other.txt') == 'new\nold\n' and #second.asked > 1 end,
+      10000,
+      'the first server'
+    )
     call:cancel('test')
-    t.wait(function()
-      return every.disk('other.txt') == 'old\nold\n'
-    end, 5000, 'taking it back')
+    t.wait(function() return every.disk('other.txt') == 'old\nold\n' end, 5000, 'taking it back')
     t.eq({ 'one\n', 0 }, { every.disk('a.txt'), vim.fn.filereadable('b.txt') })
   end)
 end)

@@ -82,9 +82,7 @@ describe('file_move', function()
 end)
 
 describe('a Python module moved to another package', function()
-  local function disk(name)
-    return table.concat(vim.fn.readfile(project.root .. '/' .. name), '\n')
-  end
+  local function disk(name) return table.concat(vim.fn.readfile(project.root .. '/' .. name), '\n') end
 
   before_each(function()
     project.open('python')

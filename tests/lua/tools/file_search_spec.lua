@@ -6,13 +6,9 @@ local t = require('helpers')
 
 local call, start, disk = project.text, project.start, project.disk
 
-local function search(args)
-  return call('file_search', args)
-end
+local function search(args) return call('file_search', args) end
 
-local function replace(args)
-  return call('file_replace', args)
-end
+local function replace(args) return call('file_replace', args) end
 
 before_each(function()
   project.open()
@@ -38,9 +34,7 @@ describe('file_search', function()
       project.write(('many/%d.lua'):format(i), 'needle')
     end
     local text
-    local looks = t.calls(vim.api, 'nvim_list_bufs', function()
-      text = search({ query = 'needle' })
-    end)
+    local looks = t.calls(vim.api, 'nvim_list_bufs', function() text = search({ query = 'needle' }) end)
     t.matches('^200 matches in 200 files', text)
     t.ok(looks < 100, ('%d looks'):format(looks))
   end)
@@ -257,9 +251,7 @@ describe('file_replace', function()
         err = failed
         shown = definition.preview(args) or ''
       end)
-      t.wait(function()
-        return shown
-      end, 8000)
+      t.wait(function() return shown end, 8000)
       return shown
     end
     t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', ask())
@@ -273,18 +265,12 @@ describe('file_replace', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local get', regex = false, expected_count = 1 }
     local is_known = false
-    definition.preview(args, function()
-      is_known = true
-    end)
-    t.wait(function()
-      return is_known
-    end, 8000)
+    definition.preview(args, function() is_known = true end)
+    t.wait(function() return is_known end, 8000)
     local shown = definition.preview(args)
     t.matches('^%-%-%- a/a.lua\n', shown)
     local hrtime = vim.uv.hrtime
-    vim.uv.hrtime = function()
-      return hrtime() + 600e9
-    end
+    vim.uv.hrtime = function() return hrtime() + 600e9 end
     local later = definition.preview(args)
     vim.uv.hrtime = hrtime
     t.eq(shown, later)

@@ -44,9 +44,7 @@ describe('file_write', function()
     local told
     local id = api.nvim_create_autocmd('User', {
       pattern = 'McpToolsEdit',
-      callback = function(args)
-        told = args.data
-      end,
+      callback = function(args) told = args.data end,
     })
     local value = call('file_write', { path = 'new/deep/a.txt', text = 'one\ntwo' })
     api.nvim_del_autocmd(id)
@@ -117,9 +115,7 @@ describe('file_write', function()
     local file = call('file_write', { path = path, text = 'one\n2\nthree\n' }).files[1]
     t.eq({ nil, true, 'one\n2\nthree\n' }, { file.created, file.written, disk(path) })
     t.eq({ { line = 2, removed = 1, added = 2 } }, file.hunks)
-    api.nvim_buf_call(file.bufnr, function()
-      vim.cmd('silent undo')
-    end)
+    api.nvim_buf_call(file.bufnr, function() vim.cmd('silent undo') end)
     t.eq({ 'one', 'two' }, api.nvim_buf_get_lines(file.bufnr, 0, -1, false))
     refused('file_write', 'stale', 'has changed since you read it', { path = path, text = 'x' })
   end)
@@ -216,9 +212,7 @@ describe('file_write', function()
   end)
 
   it('shows the difference to whoever is asked', function()
-    local function preview(args)
-      return project.previewed(require('mcp-tools.tools.file.write'), args)
-    end
+    local function preview(args) return project.previewed(require('mcp-tools.tools.file.write'), args) end
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
     t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n', preview({ path = 'a.txt', text = 'two\n' }))

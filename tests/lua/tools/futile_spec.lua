@@ -99,9 +99,7 @@ describe('nobody is asked for', function()
     answered('not_found', 'no language server .x.', 'editor_servers', { restart = 'x' })
     answered('not_found', 'no language server runs', 'editor_servers', { restart = 'all' })
     local server = double.start(0, root, { renameProvider = true }, {})
-    t.wait(function()
-      return server.client.initialized
-    end)
+    t.wait(function() return server.client.initialized end)
     answered('access_denied', 'needs approval', 'symbol_rename', rename)
     rename.line = 9
     answered('validation_error', 'line: 9 is beyond', 'symbol_rename', rename)

@@ -191,9 +191,7 @@ end)
 
 describe('a changed file', function()
   --- The diff with HEAD, without lines of sensitive files.
-  local function diff(args)
-    return no_secret(p.ok('git_diff', vim.tbl_extend('error', { base = 'HEAD' }, args or {})))
-  end
+  local function diff(args) return no_secret(p.ok('git_diff', vim.tbl_extend('error', { base = 'HEAD' }, args or {}))) end
 
   it('is checked by its own path, if a file became a directory or the reverse', function()
     p.write('config', 'file\n')
@@ -291,9 +289,7 @@ describe('git_log', function()
   it('filters by file, range, author, message and date', function()
     p.write('a.lua', 'x\n')
     p.commit('Second thing')
-    local function subjects(args)
-      return t.field('subject', p.ok('git_log', args).commits)
-    end
+    local function subjects(args) return t.field('subject', p.ok('git_log', args).commits) end
     t.eq({ 'first' }, subjects({ path = 'sub' }))
     t.eq({ 'Second thing' }, subjects({ base = 'HEAD~1' }))
     t.eq({ 'first' }, subjects({ revision = 'HEAD~1' }))

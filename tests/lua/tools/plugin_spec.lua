@@ -36,9 +36,7 @@ after_each(function()
 end)
 
 describe('editor_lookup of plugins', function()
-  local function rows(query)
-    return p.ok('editor_lookup', { what = 'plugins', query = query }).rows
-  end
+  local function rows(query) return p.ok('editor_lookup', { what = 'plugins', query = query }).rows end
 
   it('lists loaded and other plugins once each', function()
     t.eq({ 'zebra.nvim (package, not loaded)' }, rows('ZEBRA'))
@@ -134,9 +132,7 @@ describe('a plugin that is the project', function()
     vim.opt.runtimepath:append(own)
   end)
 
-  after_each(function()
-    vim.opt.runtimepath:remove(own)
-  end)
+  after_each(function() vim.opt.runtimepath:remove(own) end)
 
   it('shows no readme outside of it', function()
     vim.uv.fs_symlink(outside, own .. '/README.md')
@@ -151,9 +147,7 @@ describe('a plugin that is the project', function()
     require('editor_project').offer({ 'editor' })
     p.write('doc/tags', 'dear-diary\t../../diary.txt\t/*dear-diary*\ndear-link\tlink.txt\t/*dear-link*\n')
     vim.uv.fs_symlink(outside, own .. '/doc/link.txt')
-    local function rows(query)
-      return p.ok('editor_lookup', { what = 'help', query = query }).rows
-    end
+    local function rows(query) return p.ok('editor_lookup', { what = 'help', query = query }).rows end
     t.eq({ {}, {}, {} }, { rows('dear-link'), rows('dear-diary'), rows('hunter2') })
     vim.fn.delete(own .. '/doc', 'rf')
     p.write(p.base .. '/doc/tags', 'dear-diary\t../diary.txt\t/*dear-diary*\n')
@@ -163,9 +157,7 @@ describe('a plugin that is the project', function()
 end)
 
 describe('plugin_call', function()
-  before_each(function()
-    vim.cmd.packadd('zebra.nvim')
-  end)
+  before_each(function() vim.cmd.packadd('zebra.nvim') end)
 
   it('returns the result and the output of the function', function()
     local sum = p.ok('plugin_call', { module = 'zebra', ['function'] = 'add', args = { 1, 2 } })

@@ -2,9 +2,7 @@
 local p = require('tools_project')
 local t = require('helpers')
 
-before_each(function()
-  p.open({ 'shell' })
-end)
+before_each(function() p.open({ 'shell' }) end)
 after_each(p.close)
 
 --- The number that a program writes to a file.
@@ -45,9 +43,7 @@ describe('shell_run', function()
   it('returns the end of long output, and reports progress', function()
     local seen = {}
     local call = p.start('shell_run', { command = 'seq 1 20000; echo "\27[31mlast\27[0m"', max_bytes = 100 }, {
-      on_progress = function(progress)
-        table.insert(seen, progress)
-      end,
+      on_progress = function(progress) table.insert(seen, progress) end,
     })
     local done = call.wait()
     t.eq(true, done.cut)
@@ -79,9 +75,7 @@ describe('shell_run', function()
     local seen = {}
     local script = 'cat .env; echo password: letmein; echo ghp_' .. ('a1'):rep(18) .. '; echo it is hidden-value'
     local done = p.start('shell_run', { command = script }, {
-      on_progress = function(progress)
-        table.insert(seen, progress.message)
-      end,
+      on_progress = function(progress) table.insert(seen, progress.message) end,
     }).wait()
     t.eq('[secret]\npassword: [secret]\n[secret]\nit is [secret]\n', done.stdout)
     t.ok(not table.concat(seen, '\n'):find('hidden', 1, true))
@@ -120,9 +114,7 @@ describe('shell_run', function()
     pids[2] = pid_in('child')
     call.cancel()
     t.eq('cancelled', select(2, call.wait()).code)
-    t.wait(function()
-      return p.gone(pids[1]) and p.gone(pids[2])
-    end, 3000, 'the end of what it started')
+    t.wait(function() return p.gone(pids[1]) and p.gone(pids[2]) end, 3000, 'the end of what it started')
   end)
 
   it('needs approval, with the command as preview', function()
@@ -142,9 +134,7 @@ describe('shell_run', function()
 end)
 
 describe('shell_jobs', function()
-  local function jobs(action, args)
-    return p.ok('shell_jobs', vim.tbl_extend('force', { action = action }, args or {}))
-  end
+  local function jobs(action, args) return p.ok('shell_jobs', vim.tbl_extend('force', { action = action }, args or {})) end
 
   it('starts, reads from an offset, lists and stops', function()
     local script = 'echo one; printf part; while [ ! -e go ]; do sleep 0.02; done; echo -end >&2; exec sleep 100'
@@ -192,9 +182,7 @@ describe('shell_jobs', function()
     local first = { session = 'one', client = { name = 'agent' } }
     local second = { session = 'two', client = { name = 'agent' } }
 
-    local function call(who, args)
-      return p.call_for(who, 'shell_jobs', args)
-    end
+    local function call(who, args) return p.call_for(who, 'shell_jobs', args) end
 
     it('another client neither sees nor stops them', function()
       local job = assert(call(first, { action = 'start', command = 'exec sleep 100' }))
@@ -236,9 +224,7 @@ describe('shell_jobs', function()
       t.matches('sleep 200$', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
       job = more
       require('mcp-tools.command').run({ args = 'jobs stop all' })
-      t.wait(function()
-        return not call(first, { action = 'read', id = job.id }).running
-      end, 5000)
+      t.wait(function() return not call(first, { action = 'read', id = job.id }).running end, 5000)
     end)
   end)
 

@@ -4,9 +4,7 @@ local t = require('helpers')
 
 local call = project.text
 
-local function disk(name)
-  return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n')
-end
+local function disk(name) return table.concat(vim.fn.readfile(project.root .. '/' .. name, 'b'), '\n') end
 
 local LUA = table.concat({
   'local M = {}',
@@ -40,9 +38,7 @@ describe('symbol_overview', function()
   it('outlines the current file, a file, several and a folder', function()
     local m = 'M.open 4: function M.open(path)\nM.close 8: function M.close(path)'
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', { path = 'lua/m.lua' })))
-    t.eq(0, #vim.tbl_filter(function(info)
-      return info.listed == 1 and info.name ~= ''
-    end, vim.fn.getbufinfo()))
+    t.eq(0, #vim.tbl_filter(function(info) return info.listed == 1 and info.name ~= '' end, vim.fn.getbufinfo()))
     vim.cmd.edit('lua/m.lua')
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', {})))
     t.eq(
@@ -253,9 +249,7 @@ describe('a change of a symbol', function()
       again = again + 1
     end)
     t.matches('when the symbol has been found', text)
-    t.wait(function()
-      return again > 0
-    end, 8000)
+    t.wait(function() return again > 0 end, 8000)
     t.matches('%-function M.close%(path%)', project.previewed(definition, args))
   end)
 

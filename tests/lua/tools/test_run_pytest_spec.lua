@@ -188,9 +188,7 @@ def test_many(n):
     t.eq({ 'timed_out', false, 1, 2 }, { late.state, late.ok, late.passed, late.total })
     local id = 'run' .. tonumber(late.run:match('%d+')) + 1
     local call = p.start('test_run')
-    t.wait(function()
-      return p.call('test_run', { run = id, timeout_ms = 0 }) ~= nil
-    end, 5000, 'its start')
+    t.wait(function() return p.call('test_run', { run = id, timeout_ms = 0 }) ~= nil end, 5000, 'its start')
     call.cancel()
     local _, err = call.wait()
     t.eq('cancelled', err.code)

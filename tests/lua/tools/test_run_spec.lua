@@ -7,9 +7,7 @@ local trust, write_python = runner_project.trust, runner_project.write_python
 
 --- One field of each item.
 local function all(list, field)
-  return vim.tbl_map(function(item)
-    return item[field]
-  end, list)
+  return vim.tbl_map(function(item) return item[field] end, list)
 end
 
 before_each(runner_project.open)

@@ -2,9 +2,7 @@
 local project = require('editor_project')
 local t = require('helpers')
 
-local function call(args)
-  return project.text('treesitter_query', args)
-end
+local function call(args) return project.text('treesitter_query', args) end
 
 before_each(function()
   vim.cmd('filetype on')
@@ -100,9 +98,7 @@ describe('treesitter_query', function()
   end)
 
   it('leaves a tree alone that is too deep, where one step of a query takes seconds', function()
-    local function nested(count)
-      return ('local t = %s%s\n'):format(('{'):rep(count), ('}'):rep(count))
-    end
+    local function nested(count) return ('local t = %s%s\n'):format(('{'):rep(count), ('}'):rep(count)) end
     project.write('deep.lua', nested(3000))
     project.write('less_deep.lua', nested(300))
     local _, err = call({ path = 'deep.lua', query = '(_ (_ (_ (_) @a)))' })

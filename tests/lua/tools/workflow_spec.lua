@@ -16,9 +16,10 @@ it('workflow_list lists command files, targets and scripts with their descriptio
   p.write('Makefile', 'build: a b ## Build all\n\tx\n.PHONY: build\n')
   p.write('package.json', '{"scripts": {"lint": "eslint ."}}')
   local found = p.ok('workflow_list')
-  local lines = vim.tbl_map(function(each)
-    return ('%s %s|%s|%s'):format(each.kind, each.name, each.path, each.description)
-  end, found.workflows)
+  local lines = vim.tbl_map(
+    function(each) return ('%s %s|%s|%s'):format(each.kind, each.name, each.path, each.description) end,
+    found.workflows
+  )
   t.eq({
     'command fix|.claude/commands/fix.md|Fix it',
     'command git:commit|.claude/commands/git/commit.md|Commit all',

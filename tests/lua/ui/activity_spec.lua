@@ -16,27 +16,21 @@ local function events()
   vim.api.nvim_create_autocmd('User', {
     group = group,
     pattern = 'McpToolsStatus',
-    callback = function(args)
-      table.insert(list, args.data)
-    end,
+    callback = function(args) table.insert(list, args.data) end,
   })
   return list
 end
 
 ---@param list mcp-tools.Activity[]
 ---@return string[]
-local function states(list)
-  return t.field('state', list)
-end
+local function states(list) return t.field('state', list) end
 
 ---@param list mcp-tools.Activity[]
 ---@param state string
 ---@return mcp-tools.Activity
 local function wait_for(list, state)
   return t.wait(function()
-    return vim.iter(list):find(function(each)
-      return each.state == state
-    end)
+    return vim.iter(list):find(function(each) return each.state == state end)
   end, 4000, 'the event ' .. state)
 end
 
@@ -65,17 +59,17 @@ describe('activity', function()
         ctx('yes')
       end,
     })
-    t.wait(function()
-      return vim.g.mcp_tools_status == ''
-    end, 3000, 'quiet')
+    t.wait(function() return vim.g.mcp_tools_status == '' end, 3000, 'quiet')
   end)
 
   after_each(function()
     vim.api.nvim_clear_autocmds({ group = group })
     core.get().executor:cancel_where(t.returns(true), 'user')
-    t.wait(function()
-      return not vim.list_contains({ 'working', 'waiting' }, activity.get().state)
-    end, 3000, 'the end of the work')
+    t.wait(
+      function() return not vim.list_contains({ 'working', 'waiting' }, activity.get().state) end,
+      3000,
+      'the end of the work'
+    )
     core.get().registry:clear('tools')
   end)
 

@@ -2,18 +2,14 @@
 local call_view = require('mcp-tools.ui.call_view')
 local t = require('helpers')
 
-local function shown()
-  return vim.api.nvim_buf_get_lines(vim.fn.bufnr('mcp-tools://call x'), 0, -1, false)
-end
+local function shown() return vim.api.nvim_buf_get_lines(vim.fn.bufnr('mcp-tools://call x'), 0, -1, false) end
 
 local function failed(message)
   return { outcome = { state = 'failed', error = { code = 'tool_error', message = message } }, created_at = 0 }
 end
 
 describe('the view of a call', function()
-  after_each(function()
-    vim.cmd('silent! %bwipeout!')
-  end)
+  after_each(function() vim.cmd('silent! %bwipeout!') end)
 
   it('shows soon what is told', function()
     local view = call_view.new('x', {})
@@ -22,9 +18,7 @@ describe('the view of a call', function()
     view.progress({ done = 1, total = 2, message = 'one' })
     view.progress({ done = 2, total = 2, message = 'two' })
     view.asks('more?')
-    t.wait(function()
-      return vim.deep_equal({ '…', '1/2  one', '2/2  two', 'asks: more?' }, shown())
-    end)
+    t.wait(function() return vim.deep_equal({ '…', '1/2  one', '2/2  two', 'asks: more?' }, shown()) end)
   end)
 
   it('holds up the editor for a moment only, however much is told, and shows the end of it', function()
@@ -36,9 +30,7 @@ describe('the view of a call', function()
       view.log('info', { step = i })
     end
     t.ok(os.clock() - begun < 2)
-    t.wait(function()
-      return shown()[#shown()] == 'log info: {"step":5000}'
-    end)
+    t.wait(function() return shown()[#shown()] == 'log info: {"step":5000}' end)
     t.ok(#shown() <= 1000, #shown())
     view.done(failed('it broke'))
     local lines = shown()

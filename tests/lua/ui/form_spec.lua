@@ -32,12 +32,8 @@ local function asked(properties, answers, required)
   local result
   person(answers)
   local schema = { type = 'object', properties = properties, required = required }
-  form.ask({ message = 'Why', requestedSchema = schema }, function(answer)
-    result = answer
-  end, t.returns(true))
-  return t.wait(function()
-    return result
-  end)
+  form.ask({ message = 'Why', requestedSchema = schema }, function(answer) result = answer end, t.returns(true))
+  return t.wait(function() return result end)
 end
 
 describe('a form', function()

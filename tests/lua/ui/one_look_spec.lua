@@ -15,21 +15,17 @@ local function files_with(text)
   local folder = ROOT .. '/lua/mcp-tools/'
   return vim
     .iter(vim.fn.globpath(folder, '**/*.lua', false, true))
-    :filter(function(path)
-      return table.concat(vim.fn.readfile(path), '\n'):find(text, 1, true) ~= nil
-    end)
-    :map(function(path)
-      return path:sub(#folder + 1)
-    end)
+    :filter(function(path) return table.concat(vim.fn.readfile(path), '\n'):find(text, 1, true) ~= nil end)
+    :map(function(path) return path:sub(#folder + 1) end)
     :totable()
 end
 
 ---The window that shows a buffer of ours.
 local function window_of(variable)
   return t.wait(function()
-    return vim.iter(api.nvim_list_wins()):find(function(window)
-      return vim.b[api.nvim_win_get_buf(window)][variable] ~= nil
-    end)
+    return vim
+      .iter(api.nvim_list_wins())
+      :find(function(window) return vim.b[api.nvim_win_get_buf(window)][variable] ~= nil end)
   end)
 end
 
@@ -107,9 +103,7 @@ describe('help', function()
     call.definition = { name = 'x', description = 'x' }
     local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
     local said = 0
-    local question = Question.new(asked, {}, function()
-      said = said + 1
-    end)
+    local question = Question.new(asked, {}, function() said = said + 1 end)
     question.on_close = function() end
     local approval = require('mcp-tools.ui.approval.float')
     approval.show(question)
@@ -131,9 +125,7 @@ describe('help', function()
 
     local left = 0
     window = api.nvim_get_current_win()
-    local function leave()
-      left = left + 1
-    end
+    local function leave() left = left + 1 end
     local function nothing() end
     local windows = { { window = window, bufnr = api.nvim_win_get_buf(window) } }
     local review = require('mcp-tools.ui.review.keys').set(windows, { { 'q', leave, 'later' } }, nothing, nothing)
@@ -152,16 +144,12 @@ describe('help', function()
       api.nvim_feedkeys('?', 'xt', false)
       t.ok(help_window())
       api.nvim_feedkeys(key, 'xt', false)
-      t.wait(function()
-        return not help_window()
-      end)
+      t.wait(function() return not help_window() end)
       t.eq('mcp-tools://test', api.nvim_buf_get_name(0))
     end
     api.nvim_feedkeys('?', 'xt', false)
     vim.cmd.close()
-    t.wait(function()
-      return not help_window()
-    end)
+    t.wait(function() return not help_window() end)
   end)
 
   it('tells once what several keys do', function()

@@ -13,12 +13,7 @@ describe('garbage.without', function()
     if not jit then
       return
     end
-    t.eq(
-      false,
-      garbage.without(function()
-        return collectgarbage('isrunning')
-      end)
-    )
+    t.eq(false, garbage.without(function() return collectgarbage('isrunning') end))
     collectgarbage('stop')
     garbage.without(function() end)
     local running = collectgarbage('isrunning')

@@ -4,9 +4,7 @@ local encode = require('mcp-tools.util.json').encode
 local t = require('helpers')
 
 --- What vim.json writes, but that of 0.10 with each escape of a slash undone: those are no part of what is meant.
-local function standard(value)
-  return (vim.json.encode(value):gsub('\\(.)', { ['/'] = '/' }))
-end
+local function standard(value) return (vim.json.encode(value):gsub('\\(.)', { ['/'] = '/' })) end
 
 local STRINGS =
   { '', 'name', 'größe', '日本語', 'a"b', 'back\\slash', 'a/b', 'tab\t', '\0', '\127', '\255\254', '\1' }
@@ -126,9 +124,7 @@ describe('canonical JSON', function()
   it('of a long text is made in pieces, which come to the same', function()
     local text = ('"/\127é\n'):rep(60000)
     local pauses = 0
-    local made = canonical_json.text_of(canonical_json.snapshot({ text }), function()
-      pauses = pauses + 1
-    end)
+    local made = canonical_json.text_of(canonical_json.snapshot({ text }), function() pauses = pauses + 1 end)
     assert(pauses >= 3, pauses)
     assert(made == '["' .. text:gsub('["\n]', { ['"'] = '\\"', ['\n'] = '\\n' }) .. '"]')
   end)

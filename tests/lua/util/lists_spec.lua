@@ -33,9 +33,7 @@ describe('a bounded cache', function()
   end)
 end)
 
-local function before(a, b)
-  return a.key < b.key
-end
+local function before(a, b) return a.key < b.key end
 
 ---@param count integer
 local function scrambled(count)
@@ -51,9 +49,7 @@ describe('a long list', function()
     for _, count in ipairs({ 0, 1, 2, 999, 1000, 1001, 2000, 2500, 5001 }) do
       local wanted, pauses = scrambled(count), 0
       table.sort(wanted, before)
-      local got = sort(scrambled(count), before, function()
-        pauses = pauses + 1
-      end)
+      local got = sort(scrambled(count), before, function() pauses = pauses + 1 end)
       t.eq(count, #got)
       for i = 1, count do
         t.eq(wanted[i].key, got[i].key)

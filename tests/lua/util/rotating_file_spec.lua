@@ -28,23 +28,17 @@ local function slow(slices, seen)
 end
 
 describe('a file of lines', function()
-  before_each(function()
-    path = vim.fn.tempname()
-  end)
+  before_each(function() path = vim.fn.tempname() end)
 
   local function new(max_bytes)
-    local function path_of()
-      return path
-    end
+    local function path_of() return path end
     return rotating_file.new({ path = path_of, max_bytes = max_bytes or 1e6 })
   end
 
   it('makes a line that takes long in turns, and keeps the order', function()
     local file, turns, made = new(), 0, false
     file:add('first')
-    file:add(slow(5, function()
-      made = true
-    end))
+    file:add(slow(5, function() made = true end))
     local function turn()
       if not made then
         turns = turns + 1
@@ -55,14 +49,10 @@ describe('a file of lines', function()
       file:flush()
       turn()
     end)
-    t.wait(function()
-      return #lines() == 2
-    end)
+    t.wait(function() return #lines() == 2 end)
     t.ok(turns >= 3, turns .. ' turns of others in between')
     file:add('last')
-    t.wait(function()
-      return #lines() == 3
-    end)
+    t.wait(function() return #lines() == 3 end)
     t.eq({ 'first', 'slow', 'last' }, lines())
   end)
 
@@ -89,9 +79,7 @@ describe('a file of lines', function()
 
   it('that is being made when the editor ends has all of them', function()
     local file, made = new(), 0
-    file:add(slow(3, function()
-      made = made + 1
-    end))
+    file:add(slow(3, function() made = made + 1 end))
     file:watch_leave()
     file:flush()
     t.eq(0, made)

@@ -31,9 +31,7 @@ describe('strings', function()
 
   it('counts and replaces characters, also between two pieces of work', function()
     local pauses = 0
-    local function pause()
-      pauses = pauses + 1
-    end
+    local function pause() pauses = pauses + 1 end
     local text = ('a'):rep(32767) .. ('\r\n'):rep(40000) .. '\r\r\n%'
     t.eq(40001, strings.count(text, '\n', pause))
     t.eq((text:gsub('\r\n', '\n')), strings.replace_all(text, '\r\n', '\n', pause))
@@ -129,9 +127,7 @@ describe('text for a terminal', function()
 
   it('pauses within a long line', function()
     local pauses = 0
-    plain(('ab\8'):rep(20000), function()
-      pauses = pauses + 1
-    end)
+    plain(('ab\8'):rep(20000), function() pauses = pauses + 1 end)
     t.ok(pauses > 10)
   end)
 end)
@@ -171,13 +167,15 @@ describe('visible text', function()
     end
   end)
 
-  it('keeps lines and shows the rest', function()
-    t.eq({ 'a    b', '', 'c<U+000D>' }, sanitize.lines('a\tb\n\nc\r'))
-  end)
+  it(
+    'keeps lines and shows the rest',
+    function() t.eq({ 'a    b', '', 'c<U+000D>' }, sanitize.lines('a\tb\n\nc\r')) end
+  )
 
-  it('comes to an end with many bytes that are not text', function()
-    t.eq('string', type(sanitize.line(('\255'):rep(64 * 1024))))
-  end)
+  it(
+    'comes to an end with many bytes that are not text',
+    function() t.eq('string', type(sanitize.line(('\255'):rep(64 * 1024)))) end
+  )
 end)
 
 it('UTF-8 in long text is judged as in short text, wherever the bad byte stands', function()

@@ -16,9 +16,7 @@ describe('a timer', function()
       calls, fast, called_at = calls + 1, vim.in_fast_event(), vim.uv.hrtime()
     end)
     t.eq(true, running:is_running())
-    t.wait(function()
-      return called_at
-    end)
+    t.wait(function() return called_at end)
     t.ok(called_at - begun >= 30e6)
     vim.wait(60)
     t.eq({ 1, false, false }, { calls, fast, running:is_running() })
@@ -26,12 +24,8 @@ describe('a timer', function()
 
   it('calls again and again until it is stopped, once or twice', function()
     local calls = 0
-    local running = timer.every(5, function()
-      calls = calls + 1
-    end)
-    t.wait(function()
-      return calls > 2
-    end)
+    local running = timer.every(5, function() calls = calls + 1 end)
+    t.wait(function() return calls > 2 end)
     running:stop()
     running:stop()
     local seen = calls
@@ -41,9 +35,7 @@ describe('a timer', function()
 
   it('does not call when it was due, but is stopped before the editor gets to it', function()
     local called = false
-    local running = timer.after(1, function()
-      called = true
-    end)
+    local running = timer.after(1, function() called = true end)
     vim.schedule(function()
       busy(10)
       running:stop()

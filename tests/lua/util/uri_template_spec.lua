@@ -1,9 +1,7 @@
 local t = require('helpers')
 local uri_template = require('mcp-tools.util.uri_template')
 
-local function compiled(text)
-  return assert(uri_template.compile(text))
-end
+local function compiled(text) return assert(uri_template.compile(text)) end
 
 describe('a template', function()
   it('takes a URI apart and puts it together again', function()
@@ -47,9 +45,7 @@ describe('a template', function()
     t.eq(nil, compiled('x://{+path}'):match('x://'))
   end)
 
-  it('decodes once', function()
-    t.eq({ path = '%2e%2e/a' }, compiled('x://{+path}'):match('x://%252e%252e/a'))
-  end)
+  it('decodes once', function() t.eq({ path = '%2e%2e/a' }, compiled('x://{+path}'):match('x://%252e%252e/a')) end)
 
   it('comes to an end with a URI that could match in many ways', function()
     local template = compiled('x://{a}-{b}-{c}-{d}-{+e}-{+f}!')

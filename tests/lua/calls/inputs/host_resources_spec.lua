@@ -23,9 +23,7 @@ local function bench(tool, declared, opts)
   assert(registry:add('tools', tool))
   local asked = {}
   local listener = {
-    inputs = function(_, call)
-      table.insert(asked, vim.json.decode(call.inputs.json).answer)
-    end,
+    inputs = function(_, call) table.insert(asked, vim.json.decode(call.inputs.json).answer) end,
   }
   local who = { host = 'test', session = 'one', capabilities = { extensions = { [NAME] = declared } } }
   local more = vim.tbl_extend('force', who, { listener = listener }, opts or {})
@@ -63,9 +61,7 @@ local function answered(call, text)
   return call.outcome.value
 end
 
-local function result(text)
-  return ('{"result": %s}'):format(text)
-end
+local function result(text) return ('{"result": %s}'):format(text) end
 
 describe('what a client declares', function()
   it('is seen by tools', function()
@@ -208,12 +204,8 @@ describe('reading', function()
       local call = bench(reads(), { read = { enabled = true, maxSize = limit } })
       return answered(call, result(vim.json.encode({ contents = contents })))
     end
-    local function text(n)
-      return { uri = 'files://a', text = ('x'):rep(n) }
-    end
-    local function blob(n)
-      return { uri = 'files://a', blob = vim.base64.encode(('x'):rep(n)) }
-    end
+    local function text(n) return { uri = 'files://a', text = ('x'):rep(n) } end
+    local function blob(n) return { uri = 'files://a', blob = vim.base64.encode(('x'):rep(n)) } end
     for n = 9, 11 do
       t.ok(read(n, { blob(n) }).value)
       t.eq('too_large', read(n - 1, { blob(n) }).err.code)

@@ -15,9 +15,7 @@ local function bench(tool, opts)
     host = 'test',
     capabilities = opts and opts.capabilities or ALL,
     listener = {
-      inputs = function(_, call)
-        table.insert(asked, call.inputs and vim.json.decode(call.inputs.json) or 'nothing')
-      end,
+      inputs = function(_, call) table.insert(asked, call.inputs and vim.json.decode(call.inputs.json) or 'nothing') end,
     },
   })
   return call, asked
@@ -59,12 +57,8 @@ describe('asking the client', function()
     local seen = {}
     local call, asked = bench({
       execute = function(ctx)
-        ctx:sample({ messages = {} }, function(said)
-          seen.said = said.content.text
-        end)
-        ctx:roots(function(roots)
-          seen.roots = roots
-        end)
+        ctx:sample({ messages = {} }, function(said) seen.said = said.content.text end)
+        ctx:roots(function(roots) seen.roots = roots end)
         ctx:request_inputs({
           a = { method = 'roots/list' },
           b = { method = 'sampling/createMessage', params = { messages = {}, maxTokens = 5 } },
@@ -188,12 +182,8 @@ describe('a question that is taken back', function()
   local function two(heard)
     return bench({
       execute = function(ctx)
-        ctx:request_inputs(REQUESTS, function()
-          table.insert(heard, 'first')
-        end)
-        ctx:elicit('Second?', NAME, function(value)
-          ctx(value.action)
-        end)
+        ctx:request_inputs(REQUESTS, function() table.insert(heard, 'first') end)
+        ctx:elicit('Second?', NAME, function(value) ctx(value.action) end)
       end,
     })
   end
@@ -240,15 +230,9 @@ describe('a client without the capability', function()
   end
 
   it('is not asked', function()
-    local function sample(ctx)
-      return ctx:sample({ messages = {}, tools = { {} } })
-    end
-    local function roots(ctx)
-      return ctx:roots()
-    end
-    local function elicit(ctx)
-      return ctx:elicit('?', NAME)
-    end
+    local function sample(ctx) return ctx:sample({ messages = {}, tools = { {} } }) end
+    local function roots(ctx) return ctx:roots() end
+    local function elicit(ctx) return ctx:elicit('?', NAME) end
     t.eq({ 'capability_missing', { elicitation = {} } }, required({}, elicit))
     t.eq({ 'capability_missing', { elicitation = {} } }, required({ elicitation = { url = {} } }, elicit))
     t.eq({ 'capability_missing', { roots = {} } }, required({ sampling = {} }, roots))
@@ -258,9 +242,7 @@ describe('a client without the capability', function()
 
   it('hears what it would need when the tool hands the error on', function()
     local call = bench({
-      run = function(ctx)
-        ctx(ctx:sample({ messages = {} }))
-      end,
+      run = function(ctx) ctx(ctx:sample({ messages = {} })) end,
     }, { capabilities = {} })
     t.eq({ sampling = {} }, call.outcome.error.required)
   end)
@@ -286,9 +268,7 @@ describe('time', function()
     answer(call, { answer = { action = 'decline' } })
     t.eq('running', call.state)
     t.ok(call.deadline > vim.uv.hrtime())
-    t.wait(function()
-      return call.state == 'timed_out'
-    end)
+    t.wait(function() return call.state == 'timed_out' end)
   end)
 
   it('does not begin anew with each question', function()
@@ -296,9 +276,7 @@ describe('time', function()
       timeout = 100,
       run = function(ctx)
         while true do
-          ctx:await(function(done)
-            vim.defer_fn(done, 40)
-          end)
+          ctx:await(function(done) vim.defer_fn(done, 40) end)
           ctx:elicit('?', NAME)
         end
       end,
@@ -317,12 +295,8 @@ describe('a tool that asks', function()
     local heard, reason = false, nil
     local call = bench({
       execute = function(ctx)
-        ctx:on_cancel(function(why)
-          reason = why
-        end)
-        ctx:elicit('?', NAME, function()
-          heard = true
-        end)
+        ctx:on_cancel(function(why) reason = why end)
+        ctx:elicit('?', NAME, function() heard = true end)
       end,
     })
     call:cancel('timeout')
@@ -334,9 +308,7 @@ describe('a tool that asks', function()
 
   it('for somebody who throws at the answer fails, and is not left waiting', function()
     local call = bench({ execute = function() end, timeout = 0 })
-    inputs.ask(call, { who = { method = 'roots/list' } }, function()
-      error('no luck')
-    end)
+    inputs.ask(call, { who = { method = 'roots/list' } }, function() error('no luck') end)
     t.eq(true, answer(call, { who = { roots = {} } }))
     t.eq({ 'failed', 'execution_error' }, { call.state, call.outcome.error.code })
     t.ok(not call.outcome.error.message:find('luck', 1, true))
@@ -345,9 +317,7 @@ describe('a tool that asks', function()
   it('and throws in its callback fails', function()
     local call = bench({
       execute = function(ctx)
-        ctx:elicit('?', NAME, function()
-          error('no luck')
-        end)
+        ctx:elicit('?', NAME, function() error('no luck') end)
       end,
     })
     t.eq(true, answer(call, { answer = { action = 'decline' } }))

@@ -6,15 +6,11 @@ local t = require('helpers')
 
 local api = vim.api
 
-local function lines()
-  return api.nvim_buf_get_lines(0, 0, -1, false)
-end
+local function lines() return api.nvim_buf_get_lines(0, 0, -1, false) end
 
 --- Waits until the buffer in the window has these lines.
 local function become(wanted)
-  t.wait(function()
-    return vim.deep_equal(wanted, lines())
-  end)
+  t.wait(function() return vim.deep_equal(wanted, lines()) end)
 end
 
 local path
@@ -137,9 +133,7 @@ describe('a file that an agent writes on the disk', function()
   it('is the buffer again when the user has no other lines left', function()
     api.nvim_buf_set_lines(0, 0, 1, false, { 'A' })
     project.write('a.txt', 'A\nb\nc\nd\n')
-    t.wait(function()
-      return not vim.bo.modified
-    end)
+    t.wait(function() return not vim.bo.modified end)
     t.eq({ 0, { 'A', 'b', 'c', 'd' } }, { review.count(), lines() })
   end)
 
@@ -148,9 +142,7 @@ describe('a file that an agent writes on the disk', function()
     project.write('a.txt', 'A\nb\nc\nd\n')
     t.wait(review.current)
     vim.cmd('silent edit!')
-    t.wait(function()
-      return review.count() == 0
-    end)
+    t.wait(function() return review.count() == 0 end)
     t.eq({ 'A', 'b', 'c', 'd' }, lines())
   end)
 
@@ -163,9 +155,7 @@ describe('a file that an agent writes on the disk', function()
     vim.schedule(function() -- behind what the new buffer has scheduled
       turned = true
     end)
-    t.wait(function()
-      return turned
-    end)
+    t.wait(function() return turned end)
     project.write('a.txt', 'A\n')
     project.write('c.txt', 'C\n')
     become({ 'C' })

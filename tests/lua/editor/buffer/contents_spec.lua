@@ -15,25 +15,17 @@ local api = vim.api
 describe('the whole text of a buffer', function()
   local bufnr
 
-  before_each(function()
-    bufnr = api.nvim_create_buf(true, false)
-  end)
+  before_each(function() bufnr = api.nvim_create_buf(true, false) end)
 
-  after_each(function()
-    pcall(api.nvim_buf_delete, bufnr, { force = true })
-  end)
+  after_each(function() pcall(api.nvim_buf_delete, bufnr, { force = true }) end)
 
-  local function numbered(count)
-    return t.lines(count, 'line %d')
-  end
+  local function numbered(count) return t.lines(count, 'line %d') end
 
   it('is that of all lines, however many pieces they make', function()
     for _, count in ipairs({ 1, 1999, 2000, 2001, 4000, 5001 }) do
       local lines, pauses = numbered(count), 0
       api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-      local text = contents.of_buffer(bufnr, function()
-        pauses = pauses + 1
-      end)
+      local text = contents.of_buffer(bufnr, function() pauses = pauses + 1 end)
       t.eq(table.concat(lines, '\n') .. '\n', text)
       t.eq(math.ceil(count / 2000) - 1, pauses)
     end
@@ -71,18 +63,12 @@ end)
 describe('a file on disk', function()
   local function refresh(bufnr)
     local state
-    disk.refresh(bufnr, function(got)
-      state = got
-    end)
-    return t.wait(function()
-      return state
-    end)
+    disk.refresh(bufnr, function(got) state = got end)
+    return t.wait(function() return state end)
   end
 
   local path, bufnr
-  local function lines()
-    return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  end
+  local function lines() return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false) end
 
   before_each(function()
     project.open()
@@ -132,14 +118,10 @@ describe('a file on disk', function()
       vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'a draft' })
       vim.uv.sleep(20) -- times of files are as coarse as the clock's ticks
       local state
-      disk.refresh(bufnr, function(got)
-        state = got
-      end)
+      disk.refresh(bufnr, function(got) state = got end)
       vim.uv.sleep(20) -- the thread that looks at the file is through; what it found is not taken up yet
       project.write('a.txt', 'one\ntwo\n')
-      t.wait(function()
-        return state
-      end)
+      t.wait(function() return state end)
       t.eq({ 'conflict', 'conflict' }, { state, refresh(bufnr) })
     end)
 
@@ -201,9 +183,7 @@ describe('a file on disk', function()
     it('is told to the language servers of its project, once', function()
       local own = Double.start(bufnr, project.root, {}, {})
       local other = Double.start(bufnr, project.base .. '/another', {}, {})
-      t.wait(function()
-        return own.client.initialized and other.client.initialized
-      end)
+      t.wait(function() return own.client.initialized and other.client.initialized end)
       project.write('a.txt', 'one\ntwo\n')
       refresh(bufnr)
       refresh(bufnr)
@@ -213,9 +193,9 @@ describe('a file on disk', function()
       local function heard(double)
         return vim
           .iter(double.told)
-          :map(function(each)
-            return each.method == 'workspace/didChangeWatchedFiles' and each.params.changes or nil
-          end)
+          :map(
+            function(each) return each.method == 'workspace/didChangeWatchedFiles' and each.params.changes or nil end
+          )
           :totable()
       end
       t.eq({ { { uri = uri, type = 2 } }, { { uri = uri, type = 3 } } }, heard(own))
@@ -243,12 +223,8 @@ describe('a target', function()
 
   local function find(args, opts, targets)
     local answer
-    target.find(ctx_of(targets), args, opts or {}, function(...)
-      answer = { ... }
-    end)
-    t.wait(function()
-      return answer
-    end)
+    target.find(ctx_of(targets), args, opts or {}, function(...) answer = { ... } end)
+    t.wait(function() return answer end)
     return answer[1], answer[2]
   end
 
@@ -301,9 +277,7 @@ describe('a target', function()
   it('that is sensitive once it is loaded is unloaded', function()
     local path = project.write('a.txt', 'text')
     local hook = api.nvim_create_autocmd('BufReadPost', {
-      callback = function(event)
-        vim.b[event.buf].sensitive = true
-      end,
+      callback = function(event) vim.b[event.buf].sensitive = true end,
     })
     local found, err = find({ path = path }, { load = true })
     api.nvim_del_autocmd(hook)

@@ -8,13 +8,9 @@ local t = require('helpers')
 describe('a file that is loaded', function()
   local function load(path)
     local result
-    open.load(path, function(...)
-      result = vim.F.pack_len(...)
-    end)
+    open.load(path, function(...) result = vim.F.pack_len(...) end)
     t.eq(nil, result)
-    t.wait(function()
-      return result
-    end)
+    t.wait(function() return result end)
     return vim.F.unpack_len(result)
   end
 
@@ -67,9 +63,7 @@ describe('a file that is loaded', function()
     local asked = false
     vim.go.modeline = true
     local id = vim.api.nvim_create_autocmd('SpellFileMissing', {
-      callback = function()
-        asked = true
-      end,
+      callback = function() asked = true end,
     })
     local bufnr = load(project.write('a.txt', 'text\n# vim: set spell spelllang=xy:\n'))
     t.eq({ false, '', 2 }, { asked, vim.o.eventignore, vim.api.nvim_buf_line_count(bufnr) })
@@ -135,14 +129,10 @@ describe('a buffer that was loaded for a call', function()
 
   local grace, grace_edited = open.GRACE, open.GRACE_EDITED
 
-  local function is_loaded(path)
-    return vim.fn.bufloaded(path) == 1
-  end
+  local function is_loaded(path) return vim.fn.bufloaded(path) == 1 end
 
   local function is_gone(path)
-    t.wait(function()
-      return not is_loaded(path)
-    end, 5000, 'the end of the buffer')
+    t.wait(function() return not is_loaded(path) end, 5000, 'the end of the buffer')
   end
 
   local function edit(path, search)
@@ -176,9 +166,7 @@ describe('a buffer that was loaded for a call', function()
     open.GRACE_EDITED = 60000
     local bufnr = edit(path, 'return f').bufnr
     t.eq(bufnr, edit(path, 'return 1').bufnr)
-    api.nvim_buf_call(bufnr, function()
-      vim.cmd('silent undo | silent undo | silent write')
-    end)
+    api.nvim_buf_call(bufnr, function() vim.cmd('silent undo | silent undo | silent write') end)
     t.eq({ 'local function f()', '  return 1', 'end', 'return f' }, vim.fn.readfile(path))
     vim.wait(200)
     t.ok(is_loaded(path))
@@ -215,9 +203,7 @@ describe('a buffer that was loaded for a call', function()
     vim.cmd('enew')
     vim.wait(200)
     t.eq({ true, true, true }, { is_loaded(path), is_loaded(seen), is_loaded(listed) })
-    api.nvim_buf_call(vim.fn.bufnr(path), function()
-      vim.cmd('silent write')
-    end)
+    api.nvim_buf_call(vim.fn.bufnr(path), function() vim.cmd('silent write') end)
     is_gone(path)
   end)
 

@@ -8,11 +8,7 @@ describe('context for agents', function()
   local api = vim.api
   local told, wanted = {}, false
 
-  context.on_change(function(now)
-    table.insert(told, now)
-  end, function()
-    return wanted
-  end)
+  context.on_change(function(now) table.insert(told, now) end, function() return wanted end)
 
   local function edit(name, text)
     local path = project.write(name, text)
@@ -21,9 +17,7 @@ describe('context for agents', function()
   end
 
   --- Keys, as a person types them.
-  local function type(keys)
-    api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
-  end
+  local function type(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
 
   before_each(function()
     project.open()
@@ -66,16 +60,12 @@ describe('context for agents', function()
   end)
 
   describe('the selection', function()
-    local function selected()
-      return context.get().active.selection
-    end
+    local function selected() return context.get().active.selection end
 
     it('is what is selected now: characters, lines, a block', function()
       edit('a.txt', 'one two\nthree\nfour\n')
       local seen
-      vim.keymap.set('x', 'Q', function()
-        seen = selected()
-      end, { buffer = true })
+      vim.keymap.set('x', 'Q', function() seen = selected() end, { buffer = true })
       type('wvjQ<Esc>')
       t.eq({ start = { line = 0, character = 4 }, finish = { line = 1, character = 5 }, text = 'two\nthree' }, seen)
       type('ggVjQ<Esc>')
@@ -122,9 +112,7 @@ describe('context for agents', function()
         api.nvim_exec_autocmds('CursorMoved', {})
       end
       t.eq(0, #told)
-      t.wait(function()
-        return #told > 0
-      end)
+      t.wait(function() return #told > 0 end)
       t.eq(1, #told)
     end)
 
@@ -134,9 +122,7 @@ describe('context for agents', function()
       local before = context.get().diagnostics
       local space = api.nvim_create_namespace('context spec')
       vim.diagnostic.set(space, 0, { { lnum = 0, col = 0, end_col = 3, message = 'oh', severity = 2, source = 's' } })
-      t.ok(t.wait(function()
-        return told[#told]
-      end).diagnostics > before)
+      t.ok(t.wait(function() return told[#told] end).diagnostics > before)
       local path = api.nvim_buf_get_name(0)
       t.eq({
         {
@@ -169,13 +155,9 @@ local function select(lines, keys)
 end
 
 describe('the last selection', function()
-  before_each(function()
-    root = vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname()))
-  end)
+  before_each(function() root = vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())) end)
 
-  after_each(function()
-    vim.cmd('bwipeout!')
-  end)
+  after_each(function() vim.cmd('bwipeout!') end)
 
   it('is given with its place', function()
     select({ 'one two', 'three' }, 'gg4lvj')

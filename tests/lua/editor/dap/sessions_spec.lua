@@ -147,23 +147,17 @@ describe('sessions', function()
       local one = session()
       event('process', one, {})
       local told = 0
-      local stop = sessions.on_change(function()
-        told = told + 1
-      end)
+      local stop = sessions.on_change(function() told = told + 1 end)
       for _, on_close in pairs(one.on_close) do
         on_close(one)
       end
-      t.wait(function()
-        return told > 0 and sessions.get(one.id).ended
-      end)
+      t.wait(function() return told > 0 and sessions.get(one.id).ended end)
       stop()
     end)
   end)
 end)
 
-local function texts(output, since)
-  return t.field('text', output:after(since or 0))
-end
+local function texts(output, since) return t.field('text', output:after(since or 0)) end
 
 describe('output', function()
   it('is split into lines, however it arrives', function()

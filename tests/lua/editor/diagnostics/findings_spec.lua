@@ -23,15 +23,9 @@ describe('twenty thousand diagnostics', function()
     vim.diagnostic.set(namespace, 0, list)
     local check_turns = t.watch_turns()
     for _, work in ipairs({
-      function()
-        t.eq(20000, project.data('nvim://diagnostics').total)
-      end,
-      function()
-        t.matches('and 19960 more', project.prompt('explain_diagnostics'))
-      end,
-      function()
-        t.matches('4999 warning', project.prompt('project_status'))
-      end,
+      function() t.eq(20000, project.data('nvim://diagnostics').total) end,
+      function() t.matches('and 19960 more', project.prompt('explain_diagnostics')) end,
+      function() t.matches('4999 warning', project.prompt('project_status')) end,
     }) do
       work()
     end

@@ -10,9 +10,7 @@ local api = vim.api
 local attended
 
 local PRESENTER = {
-  is_attended = function()
-    return attended
-  end,
+  is_attended = function() return attended end,
   show = function() end,
   update = function() end,
   hide = function() end,
@@ -29,9 +27,7 @@ local function call(tool, args, fields)
 end
 
 local function shown()
-  return t.wait(function()
-    return review.current()
-  end, 2000, 'a review')
+  return t.wait(function() return review.current() end, 2000, 'a review')
 end
 
 local function outcome_of(one)
@@ -45,9 +41,7 @@ local function fails(one, code, pattern)
   t.matches(pattern, err.message)
 end
 
-local function lines(bufnr)
-  return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
-end
+local function lines(bufnr) return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false) end
 
 local function edit(name, text)
   local path = project.write(name or 'a.txt', text or 'a\nb\nc\n')
@@ -67,9 +61,11 @@ end
 --- Waits until files have these lines, in the editor or on the disk.
 local function become(expected)
   t.wait(function()
-    return vim.iter(expected):all(function(where, wanted)
-      return vim.deep_equal(wanted, type(where) == 'string' and vim.fn.readfile(where) or lines(where))
-    end)
+    return vim.iter(expected):all(
+      function(where, wanted)
+        return vim.deep_equal(wanted, type(where) == 'string' and vim.fn.readfile(where) or lines(where))
+      end
+    )
   end, 5000, vim.inspect(expected))
 end
 
@@ -90,9 +86,7 @@ after_each(function()
 end)
 
 describe('with review.when = "ask" an edit', function()
-  before_each(function()
-    setup({ review = { when = 'ask' } })
-  end)
+  before_each(function() setup({ review = { when = 'ask' } }) end)
 
   it('is made as far as it is accepted, in one undo step, and the answer says what was not and why', function()
     local path = edit()
@@ -227,15 +221,9 @@ describe('with review.when = "ask" an edit', function()
 
   it('whose text is another by now, or gone, is not told to be rejected', function()
     local ways = {
-      ['lines have changed'] = function()
-        api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
-      end,
-      ['was closed'] = function()
-        vim.cmd('silent bwipeout!')
-      end,
-      ['renamed'] = function()
-        vim.cmd('silent file b.txt')
-      end,
+      ['lines have changed'] = function() api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' }) end,
+      ['was closed'] = function() vim.cmd('silent bwipeout!') end,
+      ['renamed'] = function() vim.cmd('silent file b.txt') end,
     }
     for why, change in pairs(ways) do
       local path = edit('a.txt', 'a\nb\n')
@@ -258,9 +246,7 @@ describe('with review.when = "ask" an edit', function()
     open:accept(1, 1)
     open:accept(2, 1)
     vim.cmd('bdelete! ' .. a)
-    t.wait(function()
-      return open.files[1].gone
-    end)
+    t.wait(function() return open.files[1].gone end)
     project.write('b.txt', 'old\nx\nchanged by others\n')
     open:accept(2, 2)
     t.eq(nil, outcome_of(one).error)
@@ -274,9 +260,7 @@ describe('the option review', function()
     setup(opts)
     local path = edit()
     local one = call('file_edit', { path = path, edits = EDITS }, { client = { name = client or 'claude' } })
-    t.wait(function()
-      return one:ended() or review.current()
-    end)
+    t.wait(function() return one:ended() or review.current() end)
     local is = review.current() ~= nil and not review.current().applied
     if review.current() then
       review.current():close('seen')
@@ -301,9 +285,7 @@ describe('the option review', function()
 end)
 
 describe('with review.when = "after" an edit', function()
-  before_each(function()
-    setup({ review = { when = 'after' } })
-  end)
+  before_each(function() setup({ review = { when = 'after' } }) end)
 
   it('is made at once, and what is rejected is taken back', function()
     local path = edit()
@@ -356,9 +338,7 @@ describe('with review.when = "after" an edit', function()
     t.eq(nil, outcome_of(call('file_write', { path = path, text = 'a\n\nb\n' })).error)
     t.eq({ 1, true }, { #shown().files[1].hunks, shown().files[1].made })
     t.eq(nil, outcome_of(call('file_edit', { path = path, edits = { EDITS[1] } })).error)
-    t.wait(function()
-      return review.current() and vim.deep_equal({ 'A', '', 'b' }, review.current().files[1].base)
-    end)
+    t.wait(function() return review.current() and vim.deep_equal({ 'A', '', 'b' }, review.current().files[1].base) end)
     t.ok(review.current().files[1].made)
     review.current():reject(1, 1) -- keeps it
     waits(0)
@@ -367,8 +347,6 @@ describe('with review.when = "after" an edit', function()
     local other = project.root .. '/other.txt'
     t.eq(nil, outcome_of(call('file_write', { path = other, text = 'a\n' })).error)
     shown():accept(1, 1)
-    t.wait(function()
-      return not vim.uv.fs_stat(other) and vim.fn.bufnr(other) == -1
-    end)
+    t.wait(function() return not vim.uv.fs_stat(other) and vim.fn.bufnr(other) == -1 end)
   end)
 end)

@@ -12,13 +12,9 @@ describe('edits', function()
   end
 
   --- Makes lines of a text.
-  local function numbered(count)
-    return t.lines(count, 'line %d')
-  end
+  local function numbered(count) return t.lines(count, 'line %d') end
 
-  local function text_of(bufnr)
-    return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n')
-  end
+  local function text_of(bufnr) return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') end
 
   local function open(name, lines)
     local path = project.write(name, table.concat(lines, '\n') .. '\n')
@@ -28,12 +24,8 @@ describe('edits', function()
 
   local function apply_all(items, opts)
     local result
-    edit.apply_all(items, opts, function(...)
-      result = vim.F.pack_len(...)
-    end)
-    t.wait(function()
-      return result
-    end)
+    edit.apply_all(items, opts, function(...) result = vim.F.pack_len(...) end)
+    t.wait(function() return result end)
     return vim.F.unpack_len(result)
   end
 
@@ -42,9 +34,7 @@ describe('edits', function()
     local list = {}
     local id = api.nvim_create_autocmd('User', {
       pattern = 'McpToolsEdit',
-      callback = function(args)
-        table.insert(list, args.data)
-      end,
+      callback = function(args) table.insert(list, args.data) end,
     })
     fn()
     api.nvim_del_autocmd(id)
@@ -134,9 +124,7 @@ describe('edits', function()
     it('that changes nothing leaves no trace', function()
       local bufnr = open('a.txt', { 'one', 'two' })
       local tick, seq = api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur
-      local told = events(function()
-        t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks)
-      end)
+      local told = events(function() t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks) end)
       t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, told })
       t.eq(false, vim.bo[bufnr].modified)
     end)
@@ -180,9 +168,7 @@ describe('edits', function()
 
     it('is told to others, whose failure does not matter', function()
       local bufnr, path = open('a.txt', { 'one', 'two' })
-      local told = events(function()
-        t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() }))
-      end)
+      local told = events(function() t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() })) end)
       t.eq({
         {
           path = path,
@@ -271,12 +257,8 @@ describe('edits', function()
     it('that fail or are cancelled half way are taken back, except where the user has typed meanwhile', function()
       local one = ctx()
       for _, stop in ipairs({
-        function()
-          error('no')
-        end,
-        function()
-          one.call:cancel('test')
-        end,
+        function() error('no') end,
+        function() one.call:cancel('test') end,
       }) do
         local last = project.write('c.txt', 'one\n')
         api.nvim_create_autocmd('BufWritePre', {
@@ -291,9 +273,7 @@ describe('edits', function()
         table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
         t.eq(nil, (apply_all(items, { ctx = one })))
         t.eq({ 'X\ntwo\ntyped', 'one\ntwo\n', 'one\n' }, { text_of(a), project.disk(path_b), project.disk(last) })
-        api.nvim_buf_call(a, function()
-          vim.cmd('silent edit!')
-        end)
+        api.nvim_buf_call(a, function() vim.cmd('silent edit!') end)
       end
     end)
 
@@ -301,9 +281,7 @@ describe('edits', function()
       local one = ctx()
       api.nvim_buf_attach(a, false, {
         on_lines = function()
-          vim.schedule(function()
-            one.call:cancel('test')
-          end)
+          vim.schedule(function() one.call:cancel('test') end)
           local started = vim.uv.hrtime()
           while vim.uv.hrtime() - started < 10e6 do -- longer than a time slice, so a pause follows
           end
@@ -319,12 +297,8 @@ describe('edits', function()
       local function before_write(pattern, callback)
         api.nvim_create_autocmd('BufWritePre', { pattern = pattern, once = true, callback = callback })
       end
-      before_write('*/0.txt', function()
-        api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
-      end)
-      before_write('*/c.txt', function()
-        error('no')
-      end)
+      before_write('*/0.txt', function() api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' }) end)
+      before_write('*/c.txt', function() error('no') end)
       local items = both('X')
       table.insert(items, 1, { path = first, edits = { at(0, 0, 0, 3, 'X') } })
       table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
@@ -355,9 +329,7 @@ describe('edits', function()
       local blocked = project.write('sub/c.txt', 'one\n')
       local formatter = api.nvim_create_autocmd('BufWritePre', {
         pattern = '*/b.txt',
-        callback = function(args)
-          api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' })
-        end,
+        callback = function(args) api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' }) end,
       })
       api.nvim_create_autocmd('BufWriteCmd', { pattern = '*/c.txt', command = 'throw "no"', once = true })
       local function item(path)
@@ -399,9 +371,11 @@ describe('edits', function()
         items[i] = { path = project.write(('many/%d.txt'):format(i), 'one\n'), edits = { at(0, 0, 0, 3, 'X') } }
         vim.fn.bufload(vim.fn.bufadd(items[i].path))
       end
-      local names = t.calls(api, 'nvim_buf_get_name', function()
-        t.eq(100, #t.ok((apply_all(items, { write = false }))))
-      end)
+      local names = t.calls(
+        api,
+        'nvim_buf_get_name',
+        function() t.eq(100, #t.ok((apply_all(items, { write = false })))) end
+      )
       t.ok(names < 2000, ('%d names'):format(names))
     end)
 
@@ -410,9 +384,7 @@ describe('edits', function()
       api.nvim_create_autocmd('BufReadPost', {
         pattern = '*/z.txt',
         once = true,
-        callback = function()
-          project.write('b.txt', 'written by another program\n')
-        end,
+        callback = function() project.write('b.txt', 'written by another program\n') end,
       })
       local items = both('X')
       table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
@@ -455,18 +427,12 @@ describe('what agents change', function()
 
   local function back(change)
     local done
-    edit.revert(change, function(...)
-      done = { ... }
-    end)
-    t.wait(function()
-      return done
-    end)
+    edit.revert(change, function(...) done = { ... } end)
+    t.wait(function() return done end)
     return done[1], done[2]
   end
 
-  local function lines()
-    return api.nvim_buf_get_lines(0, 0, -1, false)
-  end
+  local function lines() return api.nvim_buf_get_lines(0, 0, -1, false) end
 
   --- An edit of a new text in the window.
   local function edited(text, edits)
@@ -496,15 +462,7 @@ describe('what agents change', function()
       local made = { path = '/' .. i, before = {}, after = text, hunks = { { line = 1, removed = 0, added = 1 } } }
       changes.note({ call = { name = 'file_write' } }, made)
     end
-    t.eq(
-      { '/4', '/3', '/2' },
-      vim
-        .iter(changes.list())
-        :map(function(change)
-          return change.path
-        end)
-        :totable()
-    )
+    t.eq({ '/4', '/3', '/2' }, vim.iter(changes.list()):map(function(change) return change.path end):totable())
   end)
 
   it('is taken back, though the text around it is another by now', function()
@@ -549,9 +507,7 @@ describe('what agents change', function()
     api.nvim_create_autocmd('User', {
       pattern = 'McpToolsEdit',
       once = true,
-      callback = function(args)
-        told = args.data.hunks
-      end,
+      callback = function(args) told = args.data.hunks end,
     })
     local outcome = project.run('tool', 'file_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
     t.eq('-- header\na\nb = 1\nc\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')

@@ -25,9 +25,7 @@ end
 
 --- Adds to the configuration of the repository, or of another.
 local function config(settings, path)
-  local function quoted(text)
-    return '"' .. text:gsub('[\\"]', '\\%0') .. '"'
-  end
+  local function quoted(text) return '"' .. text:gsub('[\\"]', '\\%0') .. '"' end
   local file = assert(io.open(path or project.root .. '/.git/config', 'a'))
   for key, value in pairs(settings) do
     local section, inner, name = key:match('^(%w+)%.(.*)%.(%w+)$')
@@ -42,12 +40,12 @@ end
 --- What git prints for `git.run`.
 local function ask(args, opts)
   local result
-  git.run(args, vim.tbl_extend('force', { ctx = NOBODY, cwd = project.root }, opts or {}), function(got)
-    result = got
-  end)
-  return t.wait(function()
-    return result
-  end, 8000)
+  git.run(
+    args,
+    vim.tbl_extend('force', { ctx = NOBODY, cwd = project.root }, opts or {}),
+    function(got) result = got end
+  )
+  return t.wait(function() return result end, 8000)
 end
 
 local function nothing_ran()
@@ -93,9 +91,7 @@ describe('git', function()
     t.matches('^fatal: ', ask({ 'rev-parse', '--verify', 'nothing' }).fault)
     t.matches('Unmatched', ask({ 'log', '--grep=a\\(b' }).fault)
     t.matches("no such path 'none' in HEAD", ask({ 'blame', 'none' }).fault)
-    t.raises('git commit', function()
-      ask({ 'commit' })
-    end)
+    t.raises('git commit', function() ask({ 'commit' }) end)
   end)
 
   it('leaves no lock and changes no file; an empty directory is no repository', function()
@@ -133,9 +129,7 @@ describe('git', function()
     return folder
   end
 
-  local function log(cwd)
-    return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd })
-  end
+  local function log(cwd) return ask({ 'log', '-n1', '--format=%s' }, { cwd = cwd }) end
 
   --- Checks that the history of the project is not readable from a directory.
   local function refuses(folder, why)
@@ -165,9 +159,7 @@ describe('git', function()
     end
     local theirs = project.root .. '/.git/objects'
     for _, borrow in ipairs({
-      function(objects)
-        project.write(objects .. '/info/alternates', theirs .. '\n')
-      end,
+      function(objects) project.write(objects .. '/info/alternates', theirs .. '\n') end,
       function(objects)
         vim.fn.delete(objects, 'rf')
         vim.uv.fs_symlink(theirs, objects)
@@ -390,9 +382,7 @@ describe('no command of the repository runs:', function()
   it('filters that are added while overrides are cached', function()
     local script, time = evil(), os.time
     local function starts()
-      return t.calls(vim.uv, 'spawn', function()
-        ask({ 'diff', 'HEAD' })
-      end)
+      return t.calls(vim.uv, 'spawn', function() ask({ 'diff', 'HEAD' }) end)
     end
     local ok, thrown = pcall(function()
       os.time = function() -- luacheck: ignore 122

@@ -31,9 +31,7 @@ describe('position', function()
 end)
 
 describe('a question', function()
-  before_each(function()
-    project.open('python')
-  end)
+  before_each(function() project.open('python') end)
   after_each(project.close)
 
   it('is taken back when its call ends', function()
@@ -45,9 +43,7 @@ describe('a question', function()
         if is_ours and request.type == 'cancel' then
           table.insert(cancelled, request.method)
         elseif is_ours and request.type == 'pending' then
-          vim.schedule(function()
-            require('mcp-tools.core').get().executor:cancel(call.id, 'test')
-          end)
+          vim.schedule(function() require('mcp-tools.core').get().executor:cancel(call.id, 'test') end)
         end
       end,
     })
@@ -70,9 +66,7 @@ describe('a question', function()
     project.run(function(ctx)
       local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
       local client = lsp.clients(ctx, target.bufnr)[1]
-      vim.defer_fn(function()
-        clients.stop(client, true)
-      end, 10)
+      vim.defer_fn(function() clients.stop(client, true) end, 10)
       local _, err = lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9))
       t.matches('stopped', err.message)
     end)
@@ -86,24 +80,16 @@ local function waited(ms, condition)
     name = 'waits',
     description = 'Waits.',
     annotations = { read_only = true },
-    run = function(ctx)
-      return { value = server_state.await(ctx, ms, condition) or 'over' }
-    end,
+    run = function(ctx) return { value = server_state.await(ctx, ms, condition) or 'over' } end,
   })
-  mcp_tools.call('waits', {}, function(value, err)
-    ended = { value = value, err = err }
-  end)
-  t.wait(function()
-    return ended
-  end)
+  mcp_tools.call('waits', {}, function(value, err) ended = { value = value, err = err } end)
+  t.wait(function() return ended end)
   mcp_tools.unregister('waits')
   return ended
 end
 
 describe('a wait', function()
-  before_each(function()
-    require('mcp-tools.config').setup({ approval = { default = 'allow' } })
-  end)
+  before_each(function() require('mcp-tools.config').setup({ approval = { default = 'allow' } }) end)
 
   it('ends with what its condition gives, or with its time', function()
     local count = 0

@@ -20,9 +20,7 @@ local function attached(begin)
 end
 local server, ready = attached(double_project.server), attached(double_project.ready)
 
-before_each(function()
-  path = double_project.open()
-end)
+before_each(function() path = double_project.open() end)
 after_each(project.close)
 
 describe('a call that is cancelled', function()
@@ -33,9 +31,7 @@ describe('a call that is cancelled', function()
     local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     for ms = 1, 40, 3 do
       local call = project.start('symbol_info', { path = path })
-      vim.wait(ms, function()
-        return call:ended()
-      end, 1)
+      vim.wait(ms, function() return call:ended() end, 1)
       require('mcp-tools.core').get().executor:cancel(call.id, 'test')
     end
     t.ok(project.call('symbol_info', { path = path }))
@@ -49,9 +45,7 @@ describe('a call that is cancelled', function()
   it('while it restarts a server leaves the person one', function()
     local s, call
     s = server({ hoverProvider = true }, {
-      shutdown = function()
-        require('mcp-tools.core').get().executor:cancel(call.id, 'test')
-      end,
+      shutdown = function() require('mcp-tools.core').get().executor:cancel(call.id, 'test') end,
     })
     call = project.start('editor_servers', { path = path, restart = 'all' })
     t.ended(call)
@@ -143,9 +137,7 @@ describe('files that others change', function()
         return asked > 1 and not is_late and { location } or {}
       end,
     })
-    local function references()
-      return t.ok(project.call('symbol_references', { path = path, line = 1, column = 1 }))
-    end
+    local function references() return t.ok(project.call('symbol_references', { path = path, line = 1, column = 1 })) end
     t.eq(0, references().total)
     project.write('late.txt', 'one\n')
     local answer
@@ -258,9 +250,10 @@ describe('an edit of a server', function()
     { { 'one' }, double.range(1, 0, 0, 2), '' },
     { { 'new' }, double.range(0, 0, 0, 9999), 'new\n' },
   }) do
-    it('at or behind the end of the text leaves no empty line: ' .. table.concat(case[1], ' '), function()
-      t.eq(case[1], after({ range = case[2], newText = case[3] }))
-    end)
+    it(
+      'at or behind the end of the text leaves no empty line: ' .. table.concat(case[1], ' '),
+      function() t.eq(case[1], after({ range = case[2], newText = case[3] })) end
+    )
   end
 end)
 
@@ -359,9 +352,7 @@ describe('the preview of a change by a server', function()
     vim.bo[bufnr].buflisted = true
   end)
 
-  local function edit(line, first, last, text)
-    return { range = double.range(line, first, last), newText = text }
-  end
+  local function edit(line, first, last, text) return { range = double.range(line, first, last), newText = text } end
 
   --- A server that is ready and gives this answer.
   local function serve(capabilities, method, answer)
@@ -379,9 +370,7 @@ describe('the preview of a change by a server', function()
       ended, fault = true, why
     end)
     t.eq(at_first, text) -- a yes before it has come is for that
-    t.wait(function()
-      return ended
-    end, 10000, 'the dry run')
+    t.wait(function() return ended end, 10000, 'the dry run')
     return at_first, fault or (preview(args))
   end
 
@@ -431,12 +420,8 @@ describe('the preview of a change by a server', function()
     vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })
     s.answers['textDocument/formatting'] = {}
     local ended
-    format.preview({ path = path }, function()
-      ended = true
-    end)
-    t.wait(function()
-      return ended
-    end)
+    format.preview({ path = path }, function() ended = true end)
+    t.wait(function() return ended end)
     t.eq('tool_error', (select(2, format.preview({ path = path })) or {}).code)
   end)
 end)

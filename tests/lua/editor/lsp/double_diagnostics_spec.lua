@@ -19,9 +19,7 @@ local function attached(begin)
 end
 local server, ready = attached(double_project.server), attached(double_project.ready)
 
-local function edit(lines)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-end
+local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines) end
 
 --- Publishes about the present text when the server has received it.
 local function publish(s, messages)
@@ -63,9 +61,7 @@ describe('diagnostics', function()
     s.opens = function()
       s:publish(bufnr, version, { 'of the text before' })
       s:publish(bufnr, nil, {}) -- about the file that was closed
-      vim.defer_fn(function()
-        s:publish(bufnr, version, { 'wrong' })
-      end, 300)
+      vim.defer_fn(function() s:publish(bufnr, version, { 'wrong' }) end, 300)
     end
     project.write('text.txt', 'another text\n')
     local result = project.call('diagnostics_list', { path = path })
@@ -229,17 +225,13 @@ describe('diagnostics', function()
     t.eq(1, #vim.diagnostic.get(bufnr))
     items = {}
     edit({ 'two' })
-    t.wait(function()
-      return #vim.diagnostic.get(bufnr) == 0
-    end)
+    t.wait(function() return #vim.diagnostic.get(bufnr) == 0 end)
   end)
 
   it('are asked for where the server can be asked', function()
     local items = { { range = double.range(0, 0, 1), message = 'pulled', severity = 2 } }
     local s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
-      ['textDocument/diagnostic'] = function()
-        return { kind = 'full', items = items }
-      end,
+      ['textDocument/diagnostic'] = function() return { kind = 'full', items = items } end,
     })
     local result = project.call('diagnostics_list', { path = path })
     t.eq(true, result.checked == 'yes')
@@ -307,18 +299,14 @@ describe('diagnostics after edits', function()
   local function change(of, lines)
     local before = of.changed_at
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-    t.wait(function()
-      return of.changed_at > before
-    end)
+    t.wait(function() return of.changed_at > before end)
   end
 
   ---@param s LspDouble
   ---@param method string
   ---@return integer
   local function count_asked(s, method)
-    return #vim.tbl_filter(function(each)
-      return each.method == method
-    end, s.asked)
+    return #vim.tbl_filter(function(each) return each.method == method end, s.asked)
   end
 
   describe('work of a server', function()
@@ -382,13 +370,9 @@ describe('diagnostics after edits', function()
     s:publish(other, vim.lsp.util.buf_versions[other], { 'old' })
     local edits = { { search = 'one', replace = 'two' } }
     local call = double_project.start('file_edit', { path = path, edits = edits })
-    t.wait(function()
-      return s:heard('textDocument/didChange')
-    end)
+    t.wait(function() return s:heard('textDocument/didChange') end)
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    vim.defer_fn(function()
-      s:publish(other, vim.lsp.util.buf_versions[other], { 'old', 'broken' })
-    end, 100)
+    vim.defer_fn(function() s:publish(other, vim.lsp.util.buf_versions[other], { 'old', 'broken' }) end, 100)
     local answer = double_project.result_of(call)
     t.eq({ 'yes', 0 }, { answer.diagnostics[1].checked, answer.diagnostics[1].total })
     t.eq({ total = 1, files = 1, rows = { 'other.txt:1:1 error: broken' } }, answer.elsewhere)
@@ -406,9 +390,7 @@ describe('diagnostics after edits', function()
     local args = { path = path, edits = { { search = 'one', replace = 'two\none' } } }
     local fresh = { kind = 'tool', host = 'mcp', client = { name = 'has not asked before' } }
     local call = require('mcp-tools.core').get().executor:execute('file_edit', args, fresh)
-    t.wait(function()
-      return s:heard('textDocument/didChange')
-    end)
+    t.wait(function() return s:heard('textDocument/didChange') end)
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'old' })
     local one = double_project.result_of(call).diagnostics[1]
     t.eq({ 'yes', 1, false }, { one.checked, one.total, one.only_new })
@@ -425,9 +407,7 @@ describe('diagnostics after edits', function()
     it('of a hidden buffer are requested when the user sees it', function()
       local s = server(capabilities, { [TOKENS] = double.SILENT, ['textDocument/hover'] = { contents = 'text' } })
       local client = s.client
-      t.wait(function()
-        return count_asked(s, TOKENS) == 1
-      end)
+      t.wait(function() return count_asked(s, TOKENS) == 1 end)
       project.call('editor_servers')
       s:publish(bufnr, 0, {})
       t.ok(project.call('symbol_info', { path = path }))
@@ -440,9 +420,7 @@ describe('diagnostics after edits', function()
       t.eq(1, count_asked(s, TOKENS))
       vim.bo[unseen].modified = false
       vim.cmd('sbuffer ' .. unseen)
-      t.wait(function()
-        return count_asked(s, TOKENS) == 2
-      end)
+      t.wait(function() return count_asked(s, TOKENS) == 2 end)
       vim.cmd('close')
     end)
   end)

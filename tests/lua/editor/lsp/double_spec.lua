@@ -19,13 +19,9 @@ local function attached(begin)
 end
 local server, ready = attached(double_project.server), attached(double_project.ready)
 
-local function edit(lines)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
-end
+local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines) end
 
-before_each(function()
-  path = double_project.open()
-end)
+before_each(function() path = double_project.open() end)
 after_each(project.close)
 
 describe('a server at work', function()
@@ -70,9 +66,7 @@ describe('a server at work', function()
         result, err = ...
       end
     )
-    t.wait(function()
-      return result or err
-    end, 8000)
+    t.wait(function() return result or err end, 8000)
     t.eq('busy', err.code)
     t.matches('still indexing', err.message)
   end)
@@ -113,9 +107,7 @@ describe('a server that gives no sign of what it has read', function()
     return s
   end
 
-  before_each(function()
-    require('mcp-tools.editor.lsp.server_state').ensure_listening()
-  end)
+  before_each(function() require('mcp-tools.editor.lsp.server_state').ensure_listening() end)
 
   it('is asked again when it reads the project after its answer', function()
     local location = { uri = vim.uri_from_fname(path), range = at }
@@ -169,9 +161,7 @@ describe('a server that gives no sign of what it has read', function()
     local symbols = require('mcp-tools.editor.symbol')
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'one', 'two' })
     local function file()
-      return project.run(function(ctx)
-        return symbols.await(ctx, bufnr)
-      end)
+      return project.run(function(ctx) return symbols.await(ctx, bufnr) end)
     end
     t.eq('nothing', file().by)
     t.matches('double may still be indexing', file().why)
@@ -452,9 +442,7 @@ describe('a symbol without a line', function()
     s = ready(vim.tbl_extend('error', { referencesProvider = true }, capabilities), answers)
   end
 
-  before_each(function()
-    project.write('text.txt', table.concat(TEXT, '\n') .. '\n')
-  end)
+  before_each(function() project.write('text.txt', table.concat(TEXT, '\n') .. '\n') end)
 
   it('is where the server defines it, not in the first comment', function()
     serve({ documentSymbolProvider = true, documentHighlightProvider = true })

@@ -21,25 +21,17 @@ local function run(command, opts)
   end)
   t.eq(nil, result) -- never before `run` returns
   return function()
-    return t.wait(function()
-      return result
-    end, 5000)
+    return t.wait(function() return result end, 5000)
   end,
-    function()
-      call:cancel('user')
-    end,
+    function() call:cancel('user') end,
     handle
 end
 
-local function sh(script, opts)
-  return run({ 'sh', '-c', script }, opts)
-end
+local function sh(script, opts) return run({ 'sh', '-c', script }, opts) end
 
 local gone = project.gone
 
-local function ms_since(start)
-  return (vim.uv.hrtime() - start) / 1e6
-end
+local function ms_since(start) return (vim.uv.hrtime() - start) / 1e6 end
 
 describe('a program', function()
   it('that is missing is not started to find that out', function()
@@ -48,9 +40,7 @@ describe('a program', function()
       result = run({ 'no-such-program-anywhere' })()
       other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- nobody knows what is there
       there = run({ 'true' })()
-    end, function(_, program)
-      table.insert(started, program)
-    end)
+    end, function(_, program) table.insert(started, program) end)
     t.matches('no%-such%-program%-anywhere: no such file or directory', result.fault)
     t.eq(result.fault, other.fault)
     t.ok(there.ok)
@@ -138,18 +128,14 @@ describe('a limit', function()
   end)
 
   it('leaves no open files', function()
-    local function files()
-      return #vim.fn.glob('/proc/self/fd/*', true, true)
-    end
+    local function files() return #vim.fn.glob('/proc/self/fd/*', true, true) end
     run({ 'true' })()
     local before = files()
     for _ = 1, 20 do
       run({ 'true' }, { stdin = 'x' })()
       run({ 'no-such-program' })()
     end
-    t.wait(function()
-      return files() <= before
-    end)
+    t.wait(function() return files() <= before end)
   end)
 end)
 
@@ -167,24 +153,18 @@ describe('the end', function()
       end,
     })
     local wait, cancel, handle = sh(script, opts)
-    t.wait(function()
-      return #pids >= 2
-    end)
+    t.wait(function() return #pids >= 2 end)
     local start = vim.uv.hrtime()
     stop(cancel, handle)
     local result = wait()
     t.ok(ms_since(start) < 3000, ('it took %d ms'):format(ms_since(start)))
     for _, pid in ipairs(pids) do
-      t.wait(function()
-        return gone(pid)
-      end, 1000, 'the end of ' .. pid)
+      t.wait(function() return gone(pid) end, 1000, 'the end of ' .. pid)
     end
     return result, ms_since(start)
   end
 
-  local function cancel_it(cancel)
-    cancel()
-  end
+  local function cancel_it(cancel) cancel() end
 
   it('comes with that of the call, for all descendants', function()
     local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, cancel_it)
@@ -221,9 +201,7 @@ describe('the end', function()
       t.ok(ms_since(start) < 3000, script)
       t.eq({ true, 0 }, { result.ok, result.code })
       local pid = tonumber(result.stdout)
-      t.wait(function()
-        return gone(pid)
-      end, 1000, script)
+      t.wait(function() return gone(pid) end, 1000, script)
     end
     t.eq('late\n', sh('(sleep 0.05; echo late) &')().stdout)
   end)
@@ -244,9 +222,7 @@ describe('the end', function()
     local count = 0
     for pid in done.stdout:gmatch('%d+') do
       count = count + 1
-      t.wait(function()
-        return gone(pid)
-      end, 1000)
+      t.wait(function() return gone(pid) end, 1000)
     end
     t.eq(2, count)
   end)
@@ -284,23 +260,15 @@ describe('a callback', function()
   it('belongs to a start in its own loop iteration, which can be killed before', function()
     local uv, turn, turns, results, handles = vim.uv, 0, {}, {}, {}
     local counter = assert(uv.new_prepare())
-    counter:start(function()
-      turn = turn + 1
-    end)
+    counter:start(function() turn = turn + 1 end)
     t.calls(uv, 'spawn', function()
       for i = 1, 4 do
-        handles[i] = process.run({ 'true' }, { cwd = '/' }, function(result)
-          results[i] = result
-        end)
+        handles[i] = process.run({ 'true' }, { cwd = '/' }, function(result) results[i] = result end)
       end
       handles[2]:kill()
       t.eq({}, turns)
-      t.wait(function()
-        return results[1] and results[2] and results[3] and results[4]
-      end, 5000)
-    end, function()
-      table.insert(turns, turn)
-    end)
+      t.wait(function() return results[1] and results[2] and results[3] and results[4] end, 5000)
+    end, function() table.insert(turns, turn) end)
     counter:close()
     t.eq({ true, false, true, true }, { results[1].ok, results[2].ok, results[3].ok, results[4].ok })
     t.eq({ 'kill', nil, 'true was killed' }, { results[2].ended_by, results[2].code, results[2].fault })
@@ -316,16 +284,12 @@ describe('a callback', function()
     }) do
       local before, after = new_call(), new_call()
       local results = {}
-      local function note(result)
-        table.insert(results, result.ended_by or result.fault)
-      end
+      local function note(result) table.insert(results, result.ended_by or result.fault) end
       process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = before } }, note)
       before[method](before, unpack(args))
       after[method](after, unpack(args))
       process.run({ 'sleep', '100' }, { cwd = '/', ctx = { call = after } }, note)
-      t.wait(function()
-        return #results == 2
-      end, 5000)
+      t.wait(function() return #results == 2 end, 5000)
       t.eq({ 'kill', 'kill' }, results)
     end
   end)
@@ -336,12 +300,12 @@ describe('a callback', function()
     local before = collectgarbage('count')
     for _ = 1, 20 do
       local done
-      process.run({ 'head', '-c', '1000000', '/dev/zero' }, { cwd = '/', ctx = { call = call } }, function()
-        done = true
-      end)
-      t.wait(function()
-        return done
-      end)
+      process.run(
+        { 'head', '-c', '1000000', '/dev/zero' },
+        { cwd = '/', ctx = { call = call } },
+        function() done = true end
+      )
+      t.wait(function() return done end)
     end
     collectgarbage()
     t.ok(collectgarbage('count') - before < 5000)
@@ -349,19 +313,13 @@ describe('a callback', function()
 
   it('that throws fails its call', function()
     local thrown = {}
-    local function threw(_, err)
-      table.insert(thrown, err.value)
-    end
+    local function threw(_, err) table.insert(thrown, err.value) end
     local function raise(text)
-      return function()
-        error(text, 0)
-      end
+      return function() error(text, 0) end
     end
     local opts = { cwd = '/', ctx = { call = new_call(), threw = threw }, on_output = raise('one') }
     process.run({ 'echo', 'x' }, opts, raise('two'))
-    t.wait(function()
-      return #thrown == 2
-    end)
+    t.wait(function() return #thrown == 2 end)
     t.eq({ 'one', 'two' }, thrown)
   end)
 end)

@@ -11,15 +11,9 @@ describe('a review', function()
 
   local PRESENTER = {
     is_attended = t.returns(true),
-    show = function(one)
-      table.insert(shown, 'show ' .. one.key)
-    end,
-    update = function(one)
-      table.insert(shown, 'update ' .. one.key)
-    end,
-    hide = function(one)
-      table.insert(shown, 'hide ' .. one.key)
-    end,
+    show = function(one) table.insert(shown, 'show ' .. one.key) end,
+    update = function(one) table.insert(shown, 'update ' .. one.key) end,
+    hide = function(one) table.insert(shown, 'hide ' .. one.key) end,
   }
 
   local function open(key, files, more)
@@ -39,23 +33,17 @@ describe('a review', function()
 
   local function opened(key)
     return t.wait(function()
-      return vim.iter(review.list()):find(function(one)
-        return one.key == key
-      end)
+      return vim.iter(review.list()):find(function(one) return one.key == key end)
     end, 2000, 'the review ' .. key)
   end
 
   local function ended(key)
-    local list = t.wait(function()
-      return ends[key]
-    end, 2000, 'the end of ' .. key)
+    local list = t.wait(function() return ends[key] end, 2000, 'the end of ' .. key)
     t.eq(1, #list)
     return list[1]
   end
 
-  local function file(name, text)
-    return project.write(name, text)
-  end
+  local function file(name, text) return project.write(name, text) end
 
   local function edit(path)
     vim.cmd('silent edit ' .. path)
@@ -170,9 +158,7 @@ describe('a review', function()
     open('k', { { path = path, text = 'b\n' } })
     local one = opened('k')
     open('k', { { path = path, text = 'c\n' } }, { client = { name = 'gemini' } })
-    t.wait(function()
-      return review.count() == 2
-    end)
+    t.wait(function() return review.count() == 2 end)
     t.eq(nil, one.ended)
     open('k', { { path = path, text = 'd\n' } })
     t.eq('closed', one.ended)
@@ -192,9 +178,7 @@ describe('a review', function()
     open('made', { { path = path, text = 'b\n' } }, { applied = true })
     opened('other')
     opened('made')
-    t.wait(function()
-      return review.count() == 10
-    end)
+    t.wait(function() return review.count() == 10 end)
     t.eq(nil, review.busy({ name = 'gemini' }, 'another'))
     for i = 1, 22 do
       open('more' .. i, { { path = path, text = 'b\n' } }, { client = { name = 'agent' .. i % 4 } })
@@ -228,13 +212,9 @@ describe('a review', function()
     open('k', { { path = path, text = 'a\nb\nC\n' } })
     local one = opened('k')
     api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
-    t.wait(function()
-      return one.files[1].hunks[1].start == 4
-    end)
+    t.wait(function() return one.files[1].hunks[1].start == 4 end)
     vim.cmd('silent edit!')
-    t.wait(function()
-      return one.files[1].hunks[1].start == 3
-    end)
+    t.wait(function() return one.files[1].hunks[1].start == 3 end)
     t.eq(nil, one.ended)
   end)
 
@@ -243,9 +223,7 @@ describe('a review', function()
     open('k', { { path = path, text = 'b\n' } })
     opened('k'):decide_rest('accepted')
     ended('k')
-    t.wait(function()
-      return vim.fn.bufloaded(path) == 0
-    end)
+    t.wait(function() return vim.fn.bufloaded(path) == 0 end)
   end)
 
   it('ends when something that goes with it throws', function()
@@ -268,9 +246,10 @@ describe('a proposal', function()
 
   local function proposal(base, text, fields)
     local made
-    Proposal.new(vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {}), function(one)
-      made = one
-    end)
+    Proposal.new(
+      vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {}),
+      function(one) made = one end
+    )
     return made
   end
 
@@ -281,9 +260,7 @@ describe('a proposal', function()
   end
 
   local function spans(one)
-    return vim.tbl_map(function(hunk)
-      return { hunk.start, hunk.count, #hunk.new, hunk.changed }
-    end, one.hunks)
+    return vim.tbl_map(function(hunk) return { hunk.start, hunk.count, #hunk.new, hunk.changed } end, one.hunks)
   end
 
   describe('hunks', function()
@@ -435,14 +412,10 @@ describe('a proposal', function()
       end
       local function begun(fields)
         local done
-        Proposal.new(vim.tbl_extend('force', { path = '/p/x', text = text }, fields), function(one)
-          done = { one }
-        end)
+        Proposal.new(vim.tbl_extend('force', { path = '/p/x', text = text }, fields), function(one) done = { one } end)
         t.eq(nil, done) -- the editor has its turns first
         return function()
-          t.wait(function()
-            return done
-          end, 5000, 'the proposal')
+          t.wait(function() return done end, 5000, 'the proposal')
           return done[1]
         end
       end

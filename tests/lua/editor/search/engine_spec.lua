@@ -14,12 +14,8 @@ describe('regular expressions', function()
   --- Runs a function in a coroutine, and returns what it returned.
   local function await(fn)
     local value
-    background.run(fn, function(made)
-      value = { made }
-    end)
-    return t.wait(function()
-      return value
-    end, 20000)[1]
+    background.run(fn, function(made) value = { made } end)
+    return t.wait(function() return value end, 20000)[1]
   end
 
   local function open(query, opts)
@@ -34,9 +30,10 @@ describe('regular expressions', function()
     local engine, lines = open(query, opts), vim.split(text, '\n', { plain = true })
     t.eq({ query, nil }, { query, engine.message })
     return await(function(ctx)
-      return vim.tbl_map(function(spot)
-        return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col)
-      end, assert(engine:matches(ctx, text .. '\n', math.huge)))
+      return vim.tbl_map(
+        function(spot) return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col) end,
+        assert(engine:matches(ctx, text .. '\n', math.huge))
+      )
     end)
   end
 
@@ -156,9 +153,7 @@ describe('regular expressions', function()
       end)
 
       it('ends with its call, however long it takes, and leaves no file behind', function()
-        local function count_files()
-          return #vim.fn.glob(vim.fs.dirname(vim.fn.tempname()) .. '/*/text', true, true)
-        end
+        local function count_files() return #vim.fn.glob(vim.fs.dirname(vim.fn.tempname()) .. '/*/text', true, true) end
         project.write('a.txt', ('x'):rep(200000) .. '\n')
         for _, wait in ipairs({ 0, 5, 20, 100 }) do
           local running = project.start('file_search', { query = '(x+x+)+(?=y)y', regex = true, path = 'a.txt' })
@@ -166,9 +161,7 @@ describe('regular expressions', function()
           running:cancel('client')
           t.eq(true, running:ended())
         end
-        t.wait(function()
-          return count_files() == 0
-        end)
+        t.wait(function() return count_files() == 0 end)
       end)
     end)
   end
@@ -249,9 +242,7 @@ describe('plain text', function()
 
   it('takes time that grows with the length of a text, however long its lines are', function()
     local count, begun = 0, vim.uv.hrtime()
-    text_search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function()
-      count = count + 1
-    end)
+    text_search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function() count = count + 1 end)
     t.eq(100000, count)
     t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
   end)
@@ -289,9 +280,7 @@ it('an answer takes the longest way that there is room for', function()
   local function variant(length, without)
     return {
       without = without,
-      text = function()
-        return ('x'):rep(length)
-      end,
+      text = function() return ('x'):rep(length) end,
     }
   end
   local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }

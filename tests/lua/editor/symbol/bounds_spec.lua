@@ -25,18 +25,12 @@ local function server(bufnr)
           return true, #answers
         end,
         notify = t.returns(true),
-        is_closing = function()
-          return closing
-        end,
-        terminate = function()
-          closing = true
-        end,
+        is_closing = function() return closing end,
+        terminate = function() closing = true end,
       }
     end,
   }, { bufnr = bufnr })
-  t.wait(function()
-    return vim.lsp.get_client_by_id(id).server_capabilities
-  end)
+  t.wait(function() return vim.lsp.get_client_by_id(id).server_capabilities end)
   return answers
 end
 
@@ -45,12 +39,8 @@ describe('symbols of a text with syntax errors', function()
     for filetype, text in pairs({ lua = ('('):rep(120000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
       local file
       local check_turns = t.watch_turns()
-      symbol.of_text(vim.split(text, '\n'), filetype, function(found)
-        file = found
-      end)
-      t.wait(function()
-        return file
-      end, 20000)
+      symbol.of_text(vim.split(text, '\n'), filetype, function(found) file = found end)
+      t.wait(function() return file end, 20000)
       check_turns()
       t.eq({ 'nothing', {} }, { file.by, file.tree })
       t.matches('too wide', file.why)
@@ -64,25 +54,24 @@ describe('symbols of a text with syntax errors', function()
     end
     for _, lines in ipairs({ { ('> '):rep(300) }, { ('>'):rep(300) }, { ('- '):rep(300) .. 'x' }, nested }) do
       local file
-      symbol.of_text(lines, 'markdown', function(found)
-        file = found
-      end, true)
+      symbol.of_text(lines, 'markdown', function(found) file = found end, true)
       t.eq('nothing', file.by)
       t.matches('nested', file.why)
       t.eq({}, require('mcp-tools.ui.window.diff').groups(lines, 'markdown'))
     end
     local file
-    symbol.of_text({ '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }, 'markdown', function(found)
-      file = found
-    end, true)
+    symbol.of_text(
+      { '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' },
+      'markdown',
+      function(found) file = found end,
+      true
+    )
     t.eq('Title', file.tree[1].name)
   end)
 
   it('are found where the errors are few', function()
     local file
-    symbol.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found)
-      file = found
-    end, true)
+    symbol.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found) file = found end, true)
     t.eq('treesitter', file.by)
     t.ok(#file.tree > 0)
   end)
@@ -108,14 +97,10 @@ it('symbols of a buffer are none when it goes before the language server answers
     t.eq({ nil, nil }, { got, found })
     got = err
   end)
-  t.wait(function()
-    return #answers > 0
-  end)
+  t.wait(function() return #answers > 0 end)
   vim.api.nvim_buf_delete(bufnr, { force = true })
   answers[1](nil, {})
-  t.wait(function()
-    return got
-  end, 4000)
+  t.wait(function() return got end, 4000)
   t.eq('not_found', got.code)
 end)
 

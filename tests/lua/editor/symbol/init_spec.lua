@@ -13,22 +13,14 @@ local text_edits = require('mcp-tools.editor.text.edits')
 
 local syntax = double.node
 
-local function split(text)
-  return vim.split(text, '\n', { plain = true })
-end
+local function split(text) return vim.split(text, '\n', { plain = true }) end
 
 --- The outline of a text that is in no buffer.
 local function outline_of(text, filetype)
   local lines, file = split(text), nil
-  symbol.of_text(lines, filetype, function(found)
-    file = found
-  end)
-  t.wait(function()
-    return file
-  end)
-  local function lines_of(first, last)
-    return vim.list_slice(lines, first, last)
-  end
+  symbol.of_text(lines, filetype, function(found) file = found end)
+  t.wait(function() return file end)
+  local function lines_of(first, last) return vim.list_slice(lines, first, last) end
   return table.concat(overview.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
 end
 
@@ -102,9 +94,7 @@ describe('a name path', function()
 
   it('is what a symbol is told by', function()
     local paths = {}
-    symbol_tree.each(top, function(node)
-      table.insert(paths, symbol_tree.of(node, top))
-    end)
+    symbol_tree.each(top, function(node) table.insert(paths, symbol_tree.of(node, top)) end)
     t.eq({ 'Ledger', 'Ledger/post', 'Ledger/post/inner', 'Ledger/post_all', 'post[1]', 'post[2]' }, paths)
     for _, path in ipairs(paths) do
       t.eq(path, symbol_tree.of(symbol_tree.one(top, symbol_tree.parse('/' .. path, 'symbol'), 'symbol', ''), top))
@@ -195,19 +185,13 @@ describe('symbols of a text', function()
     vim.bo[bufnr].filetype = 'lua'
     local function line_of(name)
       local file
-      symbol.of_buffer(bufnr, function(found)
-        file = found
-      end)
-      t.wait(function()
-        return file
-      end)
+      symbol.of_buffer(bufnr, function(found) file = found end)
+      t.wait(function() return file end)
       local node, err = symbol.one(file, symbol_tree.parse(name, 'symbol'), 'symbol', '')
       return node and node.line, err
     end
     local function asked()
-      return t.calls(by_syntax, 'ask', function()
-        t.ok(line_of('one'))
-      end)
+      return t.calls(by_syntax, 'ask', function() t.ok(line_of('one')) end)
     end
     t.eq(1, (line_of('one')))
     t.eq(0, asked())
@@ -228,26 +212,16 @@ describe('symbols of a text', function()
     end
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, texts.lua)
     local ticks = vim.uv.new_timer()
-    ticks:start(0, 1, function()
-      turns = turns + 1
-    end)
+    ticks:start(0, 1, function() turns = turns + 1 end)
     for _, find in ipairs({
-      function(done)
-        symbol.of_text(texts.c, 'c', done)
-      end,
-      function(done)
-        symbol.of_buffer(bufnr, done)
-      end,
+      function(done) symbol.of_text(texts.c, 'c', done) end,
+      function(done) symbol.of_buffer(bufnr, done) end,
     }) do
       local file
       turns = 0
-      find(function(found)
-        file = found
-      end)
+      find(function(found) file = found end)
       t.eq(nil, file)
-      t.wait(function()
-        return file
-      end, 20000)
+      t.wait(function() return file end, 20000)
       t.eq({ 'treesitter', 12500, buffers }, { file.by, #file.tree, #vim.api.nvim_list_bufs() })
       t.ok(turns > 10)
     end
@@ -263,12 +237,8 @@ describe('an edit of a symbol', function()
     if given then
       file = { tree = symbol_tree.prune(served(given.symbols)) }
     else
-      symbol.of_text(lines, filetype, function(found)
-        file = found
-      end)
-      t.wait(function()
-        return file
-      end)
+      symbol.of_text(lines, filetype, function(found) file = found end)
+      t.wait(function() return file end)
       root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
     end
     local node = assert(symbol_tree.one(file.tree, symbol_tree.parse(name, 'symbol'), 'symbol', ''))
@@ -284,21 +254,15 @@ describe('an edit of a symbol', function()
     if not list then
       return nil, why
     end
-    local ordered = assert(text_edits.ordered(list, #lines, function(each)
-      return lines[each + 1]
-    end))
+    local ordered = assert(text_edits.ordered(list, #lines, function(each) return lines[each + 1] end))
     return table.concat(text_edits.applied(lines, ordered), '\n')
   end
 
   local function replace(body)
-    return function(lines, place)
-      return edits.replace(lines, place, body)
-    end
+    return function(lines, place) return edits.replace(lines, place, body) end
   end
   local function insert(text, where)
-    return function(lines, place)
-      return edits.insert(lines, place, text, where)
-    end
+    return function(lines, place) return edits.insert(lines, place, text, where) end
   end
 
   local CLASS = 'class A:\n    def one(self):\n        return 1\n\n    # Two.\n    def two(self): pass\n\n\nx = 1'
@@ -332,9 +296,7 @@ describe('an edit of a symbol', function()
   end)
 
   it('writes before what belongs to it, and after it', function()
-    local function inserted(name, where, text)
-      return changed(CLASS, 'python', name, insert(text, where), SERVED)
-    end
+    local function inserted(name, where, text) return changed(CLASS, 'python', name, insert(text, where), SERVED) end
     t.eq(
       (CLASS:gsub('    # Two', '    def new(self):\n        pass\n\n    # Two')),
       inserted('A/two', 'before', 'def new(self):\n    pass')
@@ -464,13 +426,9 @@ describe('texts one after the other', function()
     local function all()
       local left = 20
       for i = 1, 20 do
-        symbol.of_text({ 'text ' .. i }, 'nosuchlanguage', function()
-          left = left - 1
-        end)
+        symbol.of_text({ 'text ' .. i }, 'nosuchlanguage', function() left = left - 1 end)
       end
-      t.wait(function()
-        return left == 0
-      end)
+      t.wait(function() return left == 0 end)
     end
     t.eq(1, t.calls(vim.treesitter.language, 'add', all))
   end)
@@ -492,19 +450,10 @@ describe('symbols of a file', function()
       local line = (i * 7919) % 1009
       list[i] = { name = 'f' .. line, kind = 'function', range = { line, 0, line, 5 }, children = {} }
     end
-    local expected = vim.tbl_map(function(node)
-      return node.range[1]
-    end, list)
+    local expected = vim.tbl_map(function(node) return node.range[1] end, list)
     table.sort(expected)
-    local found = symbol_tree.prune(list, function()
-      pauses = pauses + 1
-    end)
-    t.eq(
-      expected,
-      vim.tbl_map(function(node)
-        return node.range[1]
-      end, found)
-    )
+    local found = symbol_tree.prune(list, function() pauses = pauses + 1 end)
+    t.eq(expected, vim.tbl_map(function(node) return node.range[1] end, found))
     t.eq(true, pauses >= 1000)
   end)
 

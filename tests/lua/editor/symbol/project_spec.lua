@@ -7,9 +7,7 @@ local t = require('helpers')
 
 local path, s
 
-local function range(line)
-  return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 4 } }
-end
+local function range(line) return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 4 } } end
 
 local function named(file)
   return {
@@ -63,9 +61,7 @@ it('references are reported as none by the server that was asked, and change no 
   t.ended(call, 8000)
   t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
   local known
-  require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file)
-    known = file
-  end)
+  require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file) known = file end)
   t.eq({ 1, 0 }, known.tree[1].at)
 end)
 
@@ -80,9 +76,7 @@ describe('symbols of the project', function()
   it('are not looked for in a file that lacks what they stand in', function()
     local read = {}
     local hook = vim.api.nvim_create_autocmd('BufReadPost', {
-      callback = function(args)
-        table.insert(read, vim.fs.basename(args.match))
-      end,
+      callback = function(args) table.insert(read, vim.fs.basename(args.match)) end,
     })
     local text = find({ symbol = 'Ledger/post', body = true })
     vim.api.nvim_del_autocmd(hook)

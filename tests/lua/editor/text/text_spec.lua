@@ -34,12 +34,8 @@ end
 
 local function later(one, two)
   local spans
-  text_diff.spans_async(one, two, function(found)
-    spans = found
-  end)
-  t.wait(function()
-    return spans
-  end, 20000, 'a comparison')
+  text_diff.spans_async(one, two, function(found) spans = found end)
+  t.wait(function() return spans end, 20000, 'a comparison')
   return spans
 end
 
@@ -136,23 +132,21 @@ end
 
 local function ordered(edits, lines)
   lines = lines or LINES
-  return text_edits.ordered(edits, #lines, function(row)
-    return lines[row + 1]
-  end)
+  return text_edits.ordered(edits, #lines, function(row) return lines[row + 1] end)
 end
 
-local function applied(edits, lines)
-  return text_edits.applied(lines or LINES, t.ok(ordered(edits, lines)))
-end
+local function applied(edits, lines) return text_edits.applied(lines or LINES, t.ok(ordered(edits, lines))) end
 
 describe('edits of text', function()
-  it('are made wherever they stand in the list', function()
-    t.eq({ 'ONE', 'two', 'th', '!ünf', '' }, applied({ edit(2, 2, 3, 0, '\n!'), edit(0, 0, 0, 3, 'ONE') }))
-  end)
+  it(
+    'are made wherever they stand in the list',
+    function() t.eq({ 'ONE', 'two', 'th', '!ünf', '' }, applied({ edit(2, 2, 3, 0, '\n!'), edit(0, 0, 0, 3, 'ONE') })) end
+  )
 
-  it('keep their order at one place', function()
-    t.eq({ 'abone', 'two', 'three', 'ünf', '' }, applied({ edit(0, 0, 0, 0, 'a'), edit(0, 0, 0, 0, 'b') }))
-  end)
+  it(
+    'keep their order at one place',
+    function() t.eq({ 'abone', 'two', 'three', 'ünf', '' }, applied({ edit(0, 0, 0, 0, 'a'), edit(0, 0, 0, 0, 'b') })) end
+  )
 
   it('may end on the line behind the last one', function()
     local lines = { 'a', 'b' }
@@ -284,9 +278,7 @@ describe('edits by search', function()
       local expected = count(whole .. '\n', search)
       t.eq({ whole, search, expected == 1 }, { whole, search, edits ~= nil })
       if edits then
-        local list = t.ok(text_edits.ordered(edits, #lines, function(row)
-          return lines[row + 1]
-        end))
+        local list = t.ok(text_edits.ordered(edits, #lines, function(row) return lines[row + 1] end))
         local at, last = (whole .. '\n'):find(search, 1, true)
         local after = (whole .. '\n'):sub(1, at - 1) .. 'X\n' .. (whole .. '\n'):sub(last + 1)
         t.eq({ whole, search, (after:gsub('\n$', '')) }, {

@@ -26,34 +26,37 @@ local function faults(def)
 end
 
 describe('faults', function()
-  it('come all in one error', function()
-    t.eq(
-      {
-        "tool 'bad': description: is required",
-        "tool 'bad': needs_approval: must be a boolean or a function or a string",
-        "tool 'bad': state: must be a function",
-        "tool 'bad': timeout: must be a number of milliseconds, 0 or more (0 = none)",
-        "tool 'bad': title: must be a string",
-        "tool 'bad': execute: is required (or run)",
-        "tool 'bad': callers.nvim: must be a table",
-        "tool 'bad': annotations.read_only: must be true or false",
-        "tool 'bad': args.n.type: must be a type (a string) or a list of types",
-        "tool 'bad': args.o.properties.deep.enum: must be a list",
-        'tool \'bad\': output_schema.type: must be "object" at the top',
-      },
-      faults({
-        name = 'bad',
-        title = 5,
-        args = { n = { type = 5 }, o = { properties = { deep = { enum = 'a' } } } },
-        output_schema = { properties = {} },
-        annotations = { read_only = 'yes' },
-        timeout = -1,
-        needs_approval = 3,
-        state = {},
-        callers = { nvim = true },
-      })
-    )
-  end)
+  it(
+    'come all in one error',
+    function()
+      t.eq(
+        {
+          "tool 'bad': description: is required",
+          "tool 'bad': needs_approval: must be a boolean or a function or a string",
+          "tool 'bad': state: must be a function",
+          "tool 'bad': timeout: must be a number of milliseconds, 0 or more (0 = none)",
+          "tool 'bad': title: must be a string",
+          "tool 'bad': execute: is required (or run)",
+          "tool 'bad': callers.nvim: must be a table",
+          "tool 'bad': annotations.read_only: must be true or false",
+          "tool 'bad': args.n.type: must be a type (a string) or a list of types",
+          "tool 'bad': args.o.properties.deep.enum: must be a list",
+          'tool \'bad\': output_schema.type: must be "object" at the top',
+        },
+        faults({
+          name = 'bad',
+          title = 5,
+          args = { n = { type = 5 }, o = { properties = { deep = { enum = 'a' } } } },
+          output_schema = { properties = {} },
+          annotations = { read_only = 'yes' },
+          timeout = -1,
+          needs_approval = 3,
+          state = {},
+          callers = { nvim = true },
+        })
+      )
+    end
+  )
 
   it('name the choice between two fields', function()
     t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
@@ -109,9 +112,10 @@ describe('faults', function()
     )
     t.eq(
       { "tool 'x': callers.mcp.meta: is a function, not data" },
-      vim.tbl_map(function(line)
-        return (line:gsub('meta%.?f?', 'meta'))
-      end, faults(tool({ callers = { mcp = { meta = { f = noop } } } })))
+      vim.tbl_map(
+        function(line) return (line:gsub('meta%.?f?', 'meta')) end,
+        faults(tool({ callers = { mcp = { meta = { f = noop } } } }))
+      )
     )
     t.eq({ "tool 'x': description: is not UTF-8" }, faults(tool({ description = 'a\255' })))
   end)
@@ -286,16 +290,15 @@ describe('a resource definition', function()
     t.matches('must be a table', select(2, resource.normalize('x')))
   end)
 
-  it('is linted for what it has beside', function()
-    t.eq({ 'mimetype: unknown field' }, normalized({ mimetype = 'a/b', description = 'x' }).lint)
-  end)
+  it(
+    'is linted for what it has beside',
+    function() t.eq({ 'mimetype: unknown field' }, normalized({ mimetype = 'a/b', description = 'x' }).lint) end
+  )
 end)
 
 local function get() end
 
-local function names(def)
-  return t.field('name', def.args)
-end
+local function names(def) return t.field('name', def.args) end
 
 describe('a prompt definition', function()
   it('is published in the names of MCP', function()

@@ -29,13 +29,9 @@ return function(kind)
   describe('code actions of a server of ' .. kind, function()
     local path = project.root .. '/' .. here.file
 
-    before_each(function()
-      project.share(kind)
-    end)
+    before_each(function() project.share(kind) end)
 
-    local function text()
-      return table.concat(vim.fn.readfile(path), '\n') .. '\n'
-    end
+    local function text() return table.concat(vim.fn.readfile(path), '\n') .. '\n' end
 
     local function ok(name, args)
       local result, err = project.call(name, args)
@@ -48,9 +44,7 @@ return function(kind)
       t.ok(#ok('diagnostics_list', { path = path }).new >= 1)
       local list = ok('code_actions', { path = path, line = here.line, symbol = here.symbol })
       local action = t.ok(
-        vim.iter(list.actions):find(function(each)
-          return each.title:find(here.title) ~= nil
-        end),
+        vim.iter(list.actions):find(function(each) return each.title:find(here.title) ~= nil end),
         vim.inspect(list)
       )
       local shown = ok('code_actions', { apply = action.id, preview = true })

@@ -22,25 +22,19 @@ local KINDS = {
 
 ---@param path string in the project
 ---@return string
-local function text_of(path)
-  return table.concat(vim.fn.readfile(project.root .. '/' .. path), '\n')
-end
+local function text_of(path) return table.concat(vim.fn.readfile(project.root .. '/' .. path), '\n') end
 
 ---@param text string
 ---@param name string
 ---@return integer
-local function count(text, name)
-  return select(2, text:gsub(vim.pesc(name), ''))
-end
+local function count(text, name) return select(2, text:gsub(vim.pesc(name), '')) end
 
 return function(kind)
   local here = KINDS[kind]
   describe('symbol_rename in ' .. kind, function()
     local ledger = project.root .. '/' .. here.ledger
 
-    before_each(function()
-      project.share(kind)
-    end)
+    before_each(function() project.share(kind) end)
 
     --- Fails unless one name has replaced another, and nothing else has changed.
     local function renamed(from, to)

@@ -43,9 +43,7 @@ end
 return function(kind)
   local here = KINDS[kind]
   describe('with a server of ' .. kind, function()
-    before_each(function()
-      project.share(kind)
-    end)
+    before_each(function() project.share(kind) end)
 
     local ledger, user = project.root .. '/' .. here.ledger, project.root .. '/' .. here.user
 

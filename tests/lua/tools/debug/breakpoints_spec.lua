@@ -8,15 +8,14 @@ before_each(dap.open)
 after_each(dap.close)
 
 local path
-before_each(function()
-  path = dap.write('loop.py', dap.LOOP)
-end)
+before_each(function() path = dap.write('loop.py', dap.LOOP) end)
 
 --- Those of nvim-dap, which are all in one file.
 local function lines_of_nvim_dap()
-  local lines = vim.tbl_map(function(point)
-    return point.line
-  end, select(2, next(require('dap.breakpoints').get())) or {})
+  local lines = vim.tbl_map(
+    function(point) return point.line end,
+    select(2, next(require('dap.breakpoints').get())) or {}
+  )
   table.sort(lines)
   return lines
 end
@@ -172,14 +171,14 @@ describe('a run to a line', function()
       table.insert(sent, t.field('line', arguments.breakpoints))
     end
     local call = dap.start('debug_step', { how = 'to_line', path = waiting, line = 5 })
-    t.wait(function()
-      return #sent == 1 and dap.ok('debug_inspect').status == 'running'
-    end, 10000, 'the program going on')
+    t.wait(
+      function() return #sent == 1 and dap.ok('debug_inspect').status == 'running' end,
+      10000,
+      'the program going on'
+    )
     t.eq({ 5, 2 }, sent[1])
     call.cancel()
-    t.wait(function()
-      return #sent == 2
-    end, 10000, 'the earlier breakpoints')
+    t.wait(function() return #sent == 2 end, 10000, 'the earlier breakpoints')
     t.eq({ 2 }, sent[2])
     dap.dap().listeners.before.setBreakpoints.spec = nil
     dap.write('gate', '')

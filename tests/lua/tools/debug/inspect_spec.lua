@@ -53,9 +53,7 @@ local function by_name(list)
 end
 
 --- Runs the program to a line.
-local function run_to(line)
-  return dap.run(path, { breakpoints = { { path = path, line = line } } })
-end
+local function run_to(line) return dap.run(path, { breakpoints = { { path = path, line = line } } }) end
 
 describe('a stopped program', function()
   it('shows names, values and contents of variables, without secrets', function()

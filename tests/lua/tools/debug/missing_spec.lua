@@ -3,9 +3,7 @@
 local p = require('tools_project')
 local t = require('helpers')
 
-before_each(function()
-  p.open({ 'debug' })
-end)
+before_each(function() p.open({ 'debug' }) end)
 after_each(p.close)
 
 it('report that, and run no file of the project in its place', function()

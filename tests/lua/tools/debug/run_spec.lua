@@ -25,9 +25,7 @@ local LAUNCH = [[
 ]]
 
 --- The user trusts launch.json.
-local function trust()
-  runner_project.trust('.vscode/launch.json')
-end
+local function trust() runner_project.trust('.vscode/launch.json') end
 
 describe('launch configurations', function()
   it("are the editor's, and those of launch.json once the user trusts it", function()
@@ -58,15 +56,9 @@ describe('launch configurations', function()
   it('of plugins are listed, except those of a provider that waits', function()
     dap.dap().providers = {
       configs = {
-        plugin = function()
-          return { { name = 'Plugged', type = 'python', request = 'launch', program = 'short.py' } }
-        end,
-        asking = function()
-          return { { name = coroutine.yield() } }
-        end,
-        ['dap.launch.json'] = function()
-          error('read here, and only when it is trusted')
-        end,
+        plugin = function() return { { name = 'Plugged', type = 'python', request = 'launch', program = 'short.py' } } end,
+        asking = function() return { { name = coroutine.yield() } } end,
+        ['dap.launch.json'] = function() error('read here, and only when it is trusted') end,
       },
     }
     local answer = dap.ok('debug_inspect')
@@ -81,9 +73,7 @@ it('messages of nvim-dap are restored when no program of a tool is left', functi
   dap.ok('debug_inspect')
   t.eq(own, utils.notify)
   dap.run(dap.write('short.py', 'print("over")\n'))
-  t.wait(function()
-    return utils.notify == own
-  end, 10000)
+  t.wait(function() return utils.notify == own end, 10000)
 end)
 
 describe('debug_run', function()
@@ -163,9 +153,7 @@ describe('debug_run', function()
     end
     dap.fails('not_found', "no 'None'; there are: none", 'debug_run', { configuration = 'None' })
     dap.fails('validation_error', 'test: cannot be used', 'debug_run', { test = 'a.py::test_a', program = path })
-    t.wait(function()
-      return next(dap.dap().sessions()) == nil
-    end, 5000, 'the end of what was refused')
+    t.wait(function() return next(dap.dap().sessions()) == nil end, 5000, 'the end of what was refused')
   end)
 
   it('attaches to a program and leaves it running', function()
@@ -178,9 +166,7 @@ describe('debug_run', function()
       dap.write('waiting.py', ('import os, time\nwhile not os.path.exists(%q):\n    time.sleep(0.02)\n'):format(gate))
     local out = {}
     local job = vim.fn.jobstart({ dap.python, '-m', 'debugpy', '--listen', '127.0.0.1:' .. port, path }, {
-      on_exit = function(_, code)
-        out.code = code
-      end,
+      on_exit = function(_, code) out.code = code end,
     })
     dap.dap().adapters.attached = { type = 'server', host = '127.0.0.1', port = port }
     local attach = { options = { type = 'attached', request = 'attach', port = port }, timeout_ms = 100 }
@@ -200,9 +186,7 @@ describe('debug_run', function()
     dap.step('detach')
     t.eq(nil, out.code)
     dap.write('gate', '')
-    t.wait(function()
-      return out.code
-    end, 10000, 'the end of the program')
+    t.wait(function() return out.code end, 10000, 'the end of the program')
     t.eq(0, out.code)
     vim.fn.jobstop(job)
   end)

@@ -73,9 +73,7 @@ it('a launch that is cancelled immediately starts nothing', function()
   local call = dap.start('debug_run', { program = path, args = { dap.root .. '/gate' } })
   call.cancel()
   t.eq('cancelled', select(2, call.wait(0)).code)
-  vim.wait(300, function()
-    return next(dap.dap().sessions()) ~= nil
-  end, 10)
+  vim.wait(300, function() return next(dap.dap().sessions()) ~= nil end, 10)
   t.eq({}, vim.tbl_keys(dap.dap().sessions()))
 end)
 
@@ -116,9 +114,7 @@ describe('a running program', function()
     end, 10000, 'the start')
     call.cancel()
     t.eq('cancelled', select(2, call.wait()).code)
-    t.wait(function()
-      return next(dap.dap().sessions()) == nil
-    end, 10000, 'the end of the session')
+    t.wait(function() return next(dap.dap().sessions()) == nil end, 10000, 'the end of the session')
     t.eq(0, dap.ok('debug_breakpoints').total)
   end)
 
@@ -218,9 +214,11 @@ describe('the user', function()
     dap.run(path)
     local session = dap.dap().session()
     session:request('next', { threadId = session.stopped_thread_id }, function() end)
-    t.wait(function()
-      return vim.api.nvim_buf_get_name(0) == path and vim.api.nvim_win_get_cursor(0)[1] == 7
-    end, 10000, 'the jump to the stop')
+    t.wait(
+      function() return vim.api.nvim_buf_get_name(0) == path and vim.api.nvim_win_get_cursor(0)[1] == 7 end,
+      10000,
+      'the jump to the stop'
+    )
     local stopped = dap.step('wait')
     t.eq({ 'step', 'total (loop.py:7)' }, { stopped.reason, stopped.at })
   end)

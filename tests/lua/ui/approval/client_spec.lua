@@ -21,33 +21,25 @@ local function ask(opts)
     annotations = { destructive = true },
     execute = function(ctx, args)
       if args.again then
-        return ctx:elicit('And?', { type = 'object' }, function(answer)
-          ctx(answer.action)
-        end)
+        return ctx:elicit('And?', { type = 'object' }, function(answer) ctx(answer.action) end)
       end
       ctx('ran')
     end,
   }
   assert(registry:add('tools', tool))
-  local function root()
-    return base
-  end
+  local function root() return base end
   local gateway = Gateway.new({
     ask = approval.ask,
     root = root,
     ledger = Ledger.new({
-      dir = function()
-        return base .. '/state'
-      end,
+      dir = function() return base .. '/state' end,
     }),
   })
   local executor = Executor.new({
     registry = registry,
     gateway = gateway,
     root = root,
-    settings = function()
-      return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
-    end,
+    settings = function() return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 } end,
   })
   local sent = {}
   local call = executor:execute('x', opts.args or {}, {
@@ -56,9 +48,7 @@ local function ask(opts)
     client = { name = 'c' },
     capabilities = opts.capabilities or { elicitation = {} },
     listener = {
-      inputs = function(_, call)
-        table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'taken back')
-      end,
+      inputs = function(_, call) table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'taken back') end,
     },
   })
   return call, sent, gateway
@@ -69,9 +59,7 @@ local function say(call, sent, result)
   return inputs.answer(call, call.inputs.seq, vim.json.encode({ [key] = { result = result } }))
 end
 
-local function choose(call, sent, choice)
-  return say(call, sent, { action = 'accept', content = { answer = choice } })
-end
+local function choose(call, sent, choice) return say(call, sent, { action = 'accept', content = { answer = choice } }) end
 
 before_each(function()
   config.reset()
@@ -104,9 +92,7 @@ describe('the client', function()
 
   it('cannot say through another door what it may not say', function()
     local call, _, gateway = ask()
-    local question = vim.iter(approval.list()):find(function(each)
-      return each.id == call.id
-    end)
+    local question = vim.iter(approval.list()):find(function(each) return each.id == call.id end)
     t.eq(true, question:answer('always', 'client'))
     t.eq('access_denied', call.outcome.error.code)
     t.eq({}, gateway.ledger:list(base))

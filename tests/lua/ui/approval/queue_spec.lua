@@ -16,9 +16,11 @@ local function ask(askers, ms, call, args)
   call:move('ask')
   local asked = { call = call, args = args or {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
   local said = {}
-  local question = Question.new(asked, askers, function(choice, err, by, reason)
-    table.insert(said, { choice = choice, err = err, by = by, reason = reason })
-  end)
+  local question = Question.new(
+    asked,
+    askers,
+    function(choice, err, by, reason) table.insert(said, { choice = choice, err = err, by = by, reason = reason }) end
+  )
   queue.add(question, ms or 60000)
   return question, said
 end
@@ -44,21 +46,15 @@ local function ask_and_read(asker_of, call)
 end
 
 local function is_shown(question)
-  t.wait(function()
-    return question.shown_at
-  end)
+  t.wait(function() return question.shown_at end)
 end
 
 --- Waits for the first item of a list.
 local function has_one(list)
-  t.wait(function()
-    return list[1]
-  end)
+  t.wait(function() return list[1] end)
 end
 
-local function logged(part)
-  return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil
-end
+local function logged(part) return table.concat(log.lines(), '\n'):find(part, 1, true) ~= nil end
 
 after_each(function()
   for _, question in ipairs(queue.list()) do
@@ -69,9 +65,7 @@ end)
 describe('a yes', function()
   it('is for the changes that were shown, not for others that have come since', function()
     local line, told = 'first', {}
-    local call = call_of(function()
-      return '-' .. line
-    end)
+    local call = call_of(function() return '-' .. line end)
     local function renew(shown)
       for _, row in ipairs(text.page(shown, 76).list) do
         table.insert(told, row.text:match('%-%a+'))
@@ -112,9 +106,7 @@ describe('a preview that knows more later', function()
       again = more or again
       return known
     end)
-    local function renew(question)
-      table.insert(told, question.preview)
-    end
+    local function renew(question) table.insert(told, question.preview) end
     local question, said = ask_and_read(asker({ serial = true, renew = renew }), call)
     question.read = true
     return question, said
@@ -130,12 +122,8 @@ describe('a preview that knows more later', function()
     again()
     again({ code = 'not_found', message = 'gone' })
     local passed = false
-    vim.schedule(function()
-      passed = true
-    end)
-    t.wait(function()
-      return passed
-    end)
+    vim.schedule(function() passed = true end)
+    t.wait(function() return passed end)
     t.eq({ 1, 1 }, { #told, #said })
   end)
 
@@ -158,9 +146,7 @@ describe('an asker that fails', function()
       local _, said = ask({
         asker({
           serial = is_serial,
-          show = function()
-            error('broken picker ' .. tostring(is_serial))
-          end,
+          show = function() error('broken picker ' .. tostring(is_serial)) end,
         }),
       })
       has_one(said)
@@ -172,9 +158,7 @@ describe('an asker that fails', function()
 
   it('leaves the others', function()
     local broken = asker({
-      show = function()
-        error('no form')
-      end,
+      show = function() error('no form') end,
     })
     local question, said = ask({ broken, asker({ serial = true }) })
     is_shown(question)
@@ -184,9 +168,7 @@ describe('an asker that fails', function()
   end)
 
   it('at the sight of a second question, or when it is asked for more, lets nothing run', function()
-    local function fail()
-      error('broken window')
-    end
+    local function fail() error('broken window') end
     local question, said = ask({ asker({ serial = true, update = fail, reveal = fail }) })
     is_shown(question)
     ask({ asker({ serial = true }) })
@@ -237,14 +219,10 @@ describe('a picker', function()
 
   it('names every argument, and says which were cut', function()
     local prompt
-    vim.ui.select = function(_, opts)
-      prompt = opts.prompt
-    end
+    vim.ui.select = function(_, opts) prompt = opts.prompt end
     local args = { a = ('x'):rep(5000), command = 'rm -rf .', text = ('y'):rep(300) .. 'end' }
     ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, args)
-    t.wait(function()
-      return prompt
-    end)
+    t.wait(function() return prompt end)
     t.matches('command: "rm %-rf %."', prompt)
     t.matches('text: "y+… … CUT', prompt)
     t.matches('a: "x+… … CUT', prompt)
@@ -253,21 +231,15 @@ describe('a picker', function()
 
   it('shows no argument that looks like another one', function()
     local prompt
-    vim.ui.select = function(_, opts)
-      prompt = opts.prompt
-    end
+    vim.ui.select = function(_, opts) prompt = opts.prompt end
     ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, { text = 'x\n, path: "harmless"' })
-    t.wait(function()
-      return prompt
-    end)
+    t.wait(function() return prompt end)
     t.matches('{ text: "x<U%+000A>, path: \\"harmless\\"" }', prompt)
   end)
 
   it('names the arguments that the tool has before any others, and reads no more of them than it shows', function()
     local prompt
-    vim.ui.select = function(_, opts)
-      prompt = opts.prompt
-    end
+    vim.ui.select = function(_, opts) prompt = opts.prompt end
     local args = { z_path = 'a.txt', a = { text = ('\027'):rep(4e6) } }
     for i = 1, 500 do
       args['b' .. i] = i
@@ -276,9 +248,7 @@ describe('a picker', function()
     call.definition = { name = 'x', description = 'x', input_schema = { properties = { a = {}, z_path = {} } } }
     local began = vim.uv.hrtime()
     ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
-    t.wait(function()
-      return prompt
-    end)
+    t.wait(function() return prompt end)
     t.ok(vim.uv.hrtime() - began < 2e9, 'it reads the whole text')
     t.matches('z_path: "a.txt"', prompt)
     t.matches('and %d+ more arguments', prompt)
@@ -286,13 +256,9 @@ describe('a picker', function()
 
   it('can deny with a reason', function()
     vim.ui.select = function(items, _, on_choice)
-      on_choice(vim.iter(items):find(function(item)
-        return item.name == 'reason'
-      end))
+      on_choice(vim.iter(items):find(function(item) return item.name == 'reason' end))
     end
-    vim.ui.input = function(_, done)
-      done('not here')
-    end
+    vim.ui.input = function(_, done) done('not here') end
     local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
     has_one(said)
     t.eq({ 'deny', 'not here' }, { said[1].choice, said[1].reason })
@@ -300,9 +266,7 @@ describe('a picker', function()
 
   it('that answers with what it was not given has said no', function()
     for _, nonsense in ipairs({ 'once', { name = 'everything' }, 3 }) do
-      vim.ui.select = function(_, _, on_choice)
-        on_choice(nonsense)
-      end
+      vim.ui.select = function(_, _, on_choice) on_choice(nonsense) end
       local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
       has_one(said)
       t.eq('deny', said[1].choice)

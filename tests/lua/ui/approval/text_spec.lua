@@ -18,15 +18,11 @@ end
 --- The page of a call whose preview is a text.
 local function previewed(change, args, definition, more)
   definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition or {})
-  definition.preview = function()
-    return change
-  end
+  definition.preview = function() return change end
   return page_of(args or {}, vim.tbl_extend('force', { call = { name = 'x', definition = definition } }, more or {}))
 end
 
-local function lines_of(args)
-  return page_of(args).rows
-end
+local function lines_of(args) return page_of(args).rows end
 
 --- The first row with a text.
 local function row_of(page, part)
@@ -38,9 +34,7 @@ local function row_of(page, part)
   error(('%q is not in %s'):format(part, table.concat(page.rows, '\n'):sub(1, 500)))
 end
 
-local function shown(args)
-  return table.concat(lines_of(args), '\n')
-end
+local function shown(args) return table.concat(lines_of(args), '\n') end
 
 local function has(args, part)
   local all = shown(args)

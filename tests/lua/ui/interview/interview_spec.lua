@@ -19,9 +19,7 @@ describe('an editor without a person', function()
       result, err = ...
       ended = true
     end)
-    t.wait(function()
-      return ended
-    end)
+    t.wait(function() return ended end)
     return result, err
   end
 
@@ -40,9 +38,7 @@ describe('an editor without a person', function()
 
   it('closes the questions after timeout_ms', function()
     local ask = mcp_tools.interview
-    mcp_tools.interview = function()
-      return { cancel = t.returns(true) }
-    end
+    mcp_tools.interview = function() return { cancel = t.returns(true) } end
     local result = call({ questions = { { question = 'a' } }, timeout_ms = 1 })
     mcp_tools.interview = ask
     t.eq({ completed = false, timed_out = true, answers = {} }, result)
@@ -50,15 +46,11 @@ describe('an editor without a person', function()
 
   it('hears nothing after a cancel', function()
     local called = false
-    local handle = mcp_tools.interview({ { question = 'a' } }, nil, function()
-      called = true
-    end)
+    local handle = mcp_tools.interview({ { question = 'a' } }, nil, function() called = true end)
     handle:cancel()
     vim.wait(20)
     t.eq(false, called)
-    t.raises('cb: expected callable', function()
-      mcp_tools.interview({}, {}, nil)
-    end)
+    t.raises('cb: expected callable', function() mcp_tools.interview({}, {}, nil) end)
   end)
 end)
 

@@ -9,9 +9,7 @@ local t = require('helpers')
 local api = vim.api
 local open, press, says = screen.open, screen.press, screen.says
 
-local function run(text)
-  command.run({ args = 'review ' .. text })
-end
+local function run(text) command.run({ args = 'review ' .. text }) end
 
 local function edit(name, text)
   local path = project.write(name, text)
@@ -27,9 +25,7 @@ end
 
 --- Waits until the person is told something.
 local function is_told(text)
-  t.wait(function()
-    return vim.fn.execute('messages'):find(text, 1, true)
-  end, 2000, text)
+  t.wait(function() return vim.fn.execute('messages'):find(text, 1, true) end, 2000, text)
 end
 
 --- What stands in virtual lines and at the ends of lines.
@@ -38,9 +34,7 @@ local function drawn(bufnr)
   for _, mark in ipairs(api.nvim_buf_get_extmarks(bufnr or 0, inline.SPACE, 0, -1, { details = true })) do
     local row, details = mark[2] + 1, mark[4]
     for _, line in ipairs(details.virt_lines or {}) do
-      local text = table.concat(vim.tbl_map(function(chunk)
-        return chunk[1]
-      end, line))
+      local text = table.concat(vim.tbl_map(function(chunk) return chunk[1] end, line))
       table.insert(list, ('%d+%s'):format(row, vim.trim(text)))
     end
     for line = row, details.line_hl_group and details.end_row + 1 or 0 do
@@ -55,9 +49,7 @@ end
 local function footer()
   local window = screen.legend()
   return window
-    and table.concat(vim.tbl_map(function(chunk)
-      return chunk[1]
-    end, api.nvim_win_get_config(window).footer))
+    and table.concat(vim.tbl_map(function(chunk) return chunk[1] end, api.nvim_win_get_config(window).footer))
 end
 
 before_each(screen.reset)
@@ -83,9 +75,7 @@ describe('a review on the screen', function()
     propose('a\n', ('line\n'):rep(5000))
     local list = drawn()
     t.ok(#list < 1100, #list)
-    t.ok(vim.iter(list):any(function(line)
-      return line:find('4000 more lines', 1, true) ~= nil
-    end))
+    t.ok(vim.iter(list):any(function(line) return line:find('4000 more lines', 1, true) ~= nil end))
   end)
 
   it('needs a few marks for a hunk, however many lines it removes', function()
@@ -98,9 +88,7 @@ describe('a review on the screen', function()
     edit('a.txt', 'a\n')
     open({ { path = api.nvim_buf_get_name(0), text = 'b\n' } }):close()
     t.eq({}, drawn())
-    t.wait(function()
-      return #api.nvim_list_wins() == 1
-    end)
+    t.wait(function() return #api.nvim_list_wins() == 1 end)
   end)
 
   it('has keys once the person goes there, and the own ones of the person come back', function()
@@ -209,13 +197,9 @@ describe('a review on the screen', function()
     call:move('ask')
     local asked = { call = call, args = {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
     local asker = { serial = true, show = function() end, hide = function() end }
-    local question = Question.new(asked, { asker }, function(taken)
-      choice = taken
-    end)
+    local question = Question.new(asked, { asker }, function(taken) choice = taken end)
     require('mcp-tools.ui.approval').add(question, 60000)
-    t.wait(function()
-      return question.shown_at
-    end)
+    t.wait(function() return question.shown_at end)
     command.run({ args = 'approve' })
     t.eq({ nil, nil }, { choice, question.closed })
     question:close('ended')
@@ -316,9 +300,7 @@ describe('a review on the screen', function()
     t.eq({ 'A' }, api.nvim_buf_get_lines(0, 0, -1, false))
     api.nvim_buf_set_lines(0, 0, -1, false, { 'mine', 'too' })
     vim.cmd('wq')
-    t.wait(function()
-      return api.nvim_buf_get_name(0) == path and #api.nvim_buf_get_keymap(0, 'n') > 0
-    end)
+    t.wait(function() return api.nvim_buf_get_name(0) == path and #api.nvim_buf_get_keymap(0, 'n') > 0 end)
     press('y')
     t.eq({ [path] = 'mine\ntoo\nb\n' }, screen.ends[1].files)
     t.ok(screen.ends[1].edited)
@@ -341,9 +323,7 @@ describe('a review on the screen', function()
   it('follows what is typed', function()
     propose('a\nb\nc\n', 'a\nB\nC\n')
     api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
-    t.wait(function()
-      return vim.deep_equal({ '3 McpToolsRemoved', '4 McpToolsRemoved', '4+B', '4+C' }, drawn())
-    end)
+    t.wait(function() return vim.deep_equal({ '3 McpToolsRemoved', '4 McpToolsRemoved', '4+B', '4+C' }, drawn()) end)
   end)
 
   it('shows a line that is wider than the window in as many rows as it takes', function()
@@ -356,9 +336,7 @@ describe('a review on the screen', function()
     t.eq({ '1 McpToolsRemoved', '1+' .. first, '1+↪ ' .. rest, '1+↪ 漢' }, drawn())
     vim.cmd('only')
     api.nvim_exec_autocmds('WinResized', {}) -- as the main loop does where there is a screen
-    t.wait(function()
-      return #drawn() == 2
-    end)
+    t.wait(function() return #drawn() == 2 end)
   end)
 
   it('says how much of a line it leaves out', function()
@@ -367,9 +345,7 @@ describe('a review on the screen', function()
     for _, row in ipairs(rows) do
       seen = seen + select(2, row:gsub('x', ''))
     end
-    local left = vim.iter(rows):find(function(row)
-      return row:find('more bytes', 1, true)
-    end)
+    local left = vim.iter(rows):find(function(row) return row:find('more bytes', 1, true) end)
     t.eq(100000, seen + tonumber(left:match('(%d+) more bytes')))
   end)
 
@@ -399,9 +375,7 @@ describe('a review on the screen', function()
       run('')
     end)
     api.nvim_feedkeys(vim.keycode('q:<F2>:quit<CR>'), 'xt', false)
-    t.wait(function()
-      return #said > 0
-    end)
+    t.wait(function() return #said > 0 end)
     vim.notify = notify -- luacheck: ignore
     vim.keymap.del('n', '<F2>')
     t.eq({ ':', 1 }, { type_of, one:undecided() })
@@ -414,9 +388,7 @@ describe('a review on the screen', function()
     run('')
     t.eq('z', vim.fn.reg_recording())
     press('wq')
-    t.wait(function()
-      return vim.fn.getreg('z') == 'w'
-    end)
+    t.wait(function() return vim.fn.getreg('z') == 'w' end)
     t.eq({ '', true }, { vim.fn.reg_recording(), #api.nvim_buf_get_keymap(0, 'n') > 0 })
     press('q')
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
@@ -426,9 +398,7 @@ describe('a review on the screen', function()
     local path, one = propose('a\nb\nc\nd\n', 'a\nB\nc\nD\n')
     project.write('a.txt', 'mine\na\nb\nc\nd\n')
     vim.cmd('silent edit!')
-    t.wait(function()
-      return vim.deep_equal({ '3 McpToolsRemoved', '3+B', '5 McpToolsRemoved', '5+D' }, drawn())
-    end)
+    t.wait(function() return vim.deep_equal({ '3 McpToolsRemoved', '3+B', '5 McpToolsRemoved', '5+D' }, drawn()) end)
     one:decide_rest('accepted')
     t.eq({ [path] = 'mine\na\nB\nc\nD\n' }, screen.ends[1].files)
   end)
@@ -447,17 +417,13 @@ describe('a review on the screen', function()
     edit('a.txt', 'a\nb\nc\nd\n')
     open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
     run('')
-    t.wait(function()
-      return (footer() or ''):find('y accept', 1, true)
-    end)
+    t.wait(function() return (footer() or ''):find('y accept', 1, true) end)
     local before, drawn_again = screen.legend(), false
     press(']c')
     vim.schedule(function() -- behind what the key has begun
       drawn_again = true
     end)
-    t.wait(function()
-      return drawn_again
-    end)
+    t.wait(function() return drawn_again end)
     t.eq(before, (screen.legend()))
     press('y')
     says('1 of 2 hunks left')
@@ -480,9 +446,12 @@ describe('a review on the screen', function()
 
   it('is no reason to leave the editor: q in a hunk that is alone on the screen', function()
     local closed = 0
-    require('mcp-tools.ui.review.hunk_editor').open({ '-- {{{', 'x', '-- }}}' }, 'lua', function() end, function()
-      closed = closed + 1
-    end)
+    require('mcp-tools.ui.review.hunk_editor').open(
+      { '-- {{{', 'x', '-- }}}' },
+      'lua',
+      function() end,
+      function() closed = closed + 1 end
+    )
     vim.wo.foldmethod = 'marker'
     t.eq(-1, vim.fn.foldclosed(2))
     vim.cmd('silent only')
@@ -490,9 +459,7 @@ describe('a review on the screen', function()
     t.eq({ 'y-- {{{', 0 }, { api.nvim_get_current_line(), closed })
     vim.bo.modified = false
     press('q')
-    t.wait(function()
-      return closed == 1
-    end)
+    t.wait(function() return closed == 1 end)
     t.eq('', api.nvim_buf_get_name(0))
   end)
 
@@ -506,9 +473,7 @@ describe('a review on the screen', function()
     local one
     local stretches = t.calls(inline, 'show_marks', function()
       one = open({ { path = path, text = table.concat(new, '\n') .. '\n' } })
-      t.wait(function()
-        return #drawn() == 400
-      end)
+      t.wait(function() return #drawn() == 400 end)
     end)
     t.ok(stretches > 10, 'the editor has its turns while they are drawn')
     t.eq(200, one:undecided())

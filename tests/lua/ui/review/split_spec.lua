@@ -7,9 +7,7 @@ local t = require('helpers')
 local api = vim.api
 local open, press, says = screen.open, screen.press, screen.says
 
-local function lines(bufnr)
-  return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false)
-end
+local function lines(bufnr) return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false) end
 
 local path
 
@@ -47,9 +45,7 @@ describe('a review side by side', function()
     local right = api.nvim_get_current_buf()
     api.nvim_buf_set_lines(right, 1, 2, false, { 'my', 'b' })
     api.nvim_buf_set_lines(vim.fn.bufnr(path), 0, 0, false, { 'left' })
-    t.wait(function()
-      return vim.deep_equal({ 'left', 'a', 'my', 'b', 'c', 'd', 'E' }, lines(right))
-    end)
+    t.wait(function() return vim.deep_equal({ 'left', 'a', 'my', 'b', 'c', 'd', 'E' }, lines(right)) end)
     t.eq(2, one:undecided())
     command.run({ args = 'review all' })
     t.eq({ [path] = 'left\na\nmy\nb\nc\nd\nE\n' }, screen.ends[1].files)
@@ -60,9 +56,7 @@ describe('a review side by side', function()
     local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
     command.run({ args = 'review' })
     api.nvim_buf_set_lines(0, 1, 2, false, { 'b' })
-    t.wait(function()
-      return one:undecided() == 0
-    end)
+    t.wait(function() return one:undecided() == 0 end)
     t.eq(nil, one.ended)
     command.run({ args = 'review all' })
     t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, screen.ends[1].files)

@@ -15,9 +15,7 @@ describe('the place of a floating window', function()
     vim.o.lines, vim.o.columns, vim.o.cmdheight = 24, 80, 1
   end)
 
-  after_each(function()
-    vim.cmd('silent! only | %bwipeout!')
-  end)
+  after_each(function() vim.cmd('silent! only | %bwipeout!') end)
 
   it('is in the half in which the cursor is not', function()
     t.eq({ row = 14, height = 6 }, float.place(6))
@@ -52,18 +50,14 @@ end)
 ---A kind of window with a line of text, and a field below it.
 local Window = float.kind({ zindex = 50, max_width = 40, field = 2 })
 
-function Window:layout()
-  return { { row = 2, height = 1 }, { row = 5, height = 1 } }
-end
+function Window:layout() return { { row = 2, height = 1 }, { row = 5, height = 1 } } end
 
 function Window:frames()
   local frame = { title = { render.chunk(self.subject.text, 'Heading') } }
   return { frame, {} }
 end
 
-function Window:save()
-  self.subject.saved = (self.subject.saved or 0) + 1
-end
+function Window:save() self.subject.saved = (self.subject.saved or 0) + 1 end
 
 describe('a floating window', function()
   local keeper, closed, may_enter, fault, text
@@ -75,9 +69,7 @@ describe('a floating window', function()
     local self = setmetatable({ subject = subject }, Window)
     local rows = Rows.new(self:width(), true)
     rows:line(subject.text)
-    local keys = { x = { 'n', keeper:key(function()
-      subject.pressed = true
-    end), 'press' } }
+    local keys = { x = { 'n', keeper:key(function() subject.pressed = true end), 'press' } }
     self.buffers = { float.buffer('mcp_tools_spec', subject.text, keys), float.buffer('mcp_tools_spec', 'field', {}) }
     render.update(self.buffers[1], rows.list)
     self:open({ {}, {} })
@@ -85,9 +77,7 @@ describe('a floating window', function()
   end
 
   local function is_shown(subject)
-    t.wait(function()
-      return keeper:on_screen(subject)
-    end)
+    t.wait(function() return keeper:on_screen(subject) end)
     return keeper.shown
   end
 
@@ -104,20 +94,14 @@ describe('a floating window', function()
     keeper = keepers.new({
       name = 'spec',
       open = open,
-      may_enter = function()
-        return may_enter
-      end,
-      closed = function(subject)
-        table.insert(closed, subject.text)
-      end,
+      may_enter = function() return may_enter end,
+      closed = function(subject) table.insert(closed, subject.text) end,
     })
   end)
 
   after_each(function()
     keeper:show(nil)
-    t.wait(function()
-      return not keeper.shown and not keeper.group
-    end)
+    t.wait(function() return not keeper.shown and not keeper.group end)
     vim.cmd('silent! tabonly | silent! only')
     t.eq(1, #api.nvim_list_wins())
   end)
@@ -134,9 +118,7 @@ describe('a floating window', function()
     t.eq({ false, false }, { api.nvim_win_is_valid(shown.windows[1]), api.nvim_buf_is_valid(shown.buffers[1]) })
     t.eq(nil, keeper:on_screen(one))
     keeper:hide(two)
-    t.wait(function()
-      return not keeper.shown
-    end)
+    t.wait(function() return not keeper.shown end)
     t.eq({ 1, 0 }, { #api.nvim_list_wins(), #closed })
   end)
 
@@ -144,9 +126,7 @@ describe('a floating window', function()
     local one = show()
     for _, command in ipairs({ 'only', 'tabnew', 'tabonly', 'tabnew', 'tabclose' }) do
       vim.cmd(command)
-      t.wait(function()
-        return keeper:on_screen(one) and #api.nvim_tabpage_list_wins(0) == 3
-      end)
+      t.wait(function() return keeper:on_screen(one) and #api.nvim_tabpage_list_wins(0) == 3 end)
     end
     t.eq(0, #closed)
     t.ok(one.saved >= 4)
@@ -156,9 +136,7 @@ describe('a floating window', function()
     show()
     keeper:focus()
     vim.cmd.close()
-    t.wait(function()
-      return #closed > 0
-    end)
+    t.wait(function() return #closed > 0 end)
     keeper:show(nil)
     vim.wait(150)
     t.eq({ { 'one' }, 1 }, { closed, #api.nvim_list_wins() })
@@ -170,9 +148,7 @@ describe('a floating window', function()
     for _, index in ipairs({ 1, 2 }) do
       keeper.shown:enter(index)
       api.nvim_exec_autocmds('VimResized', {})
-      t.wait(function()
-        return keeper.shown and keeper.shown ~= before and keeper.shown:cursor() == index
-      end)
+      t.wait(function() return keeper.shown and keeper.shown ~= before and keeper.shown:cursor() == index end)
       before = keeper.shown
     end
     keeper:leave()
@@ -207,18 +183,15 @@ describe('a floating window', function()
 
   it('that can never be shown is told of in the log, once', function()
     local function told()
-      return #vim.tbl_filter(function(line)
-        return line:find('WARN .*the spec window could not be updated.*: a mistake of ours') ~= nil
-      end, log.lines())
+      return #vim.tbl_filter(
+        function(line) return line:find('WARN .*the spec window could not be updated.*: a mistake of ours') ~= nil end,
+        log.lines()
+      )
     end
     fault = 'a mistake of ours'
     keeper:show({ text = 'one' })
-    t.wait(function()
-      return told() > 0
-    end, 3000)
-    t.wait(function()
-      return keeper.failures > 11
-    end)
+    t.wait(function() return told() > 0 end, 3000)
+    t.wait(function() return keeper.failures > 11 end)
     t.eq(1, told())
   end)
 
@@ -251,9 +224,7 @@ describe('a floating window', function()
     t.eq({ shown.windows[1], nil }, { api.nvim_get_current_win(), keeper:on_screen(one) })
     t.matches('no longer waits', vim.inspect(api.nvim_win_get_config(shown.windows[1]).title))
     local ran = false
-    keeper:key(function()
-      ran = true
-    end)()
+    keeper:key(function() ran = true end)()
     t.eq({ false, text }, { ran, api.nvim_get_current_win() })
     is_shown(two)
     keeper:hide(two)
@@ -263,9 +234,7 @@ describe('a floating window', function()
     it(('is entered and left though an autocommand for %s throws'):format(event), function()
       show()
       local id = api.nvim_create_autocmd(event, {
-        callback = function()
-          error('of the person')
-        end,
+        callback = function() error('of the person') end,
       })
       keeper:focus()
       local inside = keeper.shown:cursor()
@@ -279,9 +248,7 @@ end)
 
 it('a frame names as many keys as it has room for, and how much there is below', function()
   local keys = render.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
-  local texts = vim.tbl_map(function(chunk)
-    return chunk[1]
-  end, keys)
+  local texts = vim.tbl_map(function(chunk) return chunk[1] end, keys)
   t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
   t.eq({ 'McpToolsNormal', 'McpToolsKey' }, keys[1][2])
   t.eq(' :McpTo ', render.keys({ { ':McpTools review', 'shows it' } }, 8)[1][1])
@@ -301,17 +268,13 @@ describe('the help of a window', function()
     end
     local ran = {}
     for _, key in ipairs({ 'q', 'y' }) do
-      vim.keymap.set('n', key, function()
-        table.insert(ran, key)
-      end, { buffer = 0 })
+      vim.keymap.set('n', key, function() table.insert(ran, key) end, { buffer = 0 })
     end
     api.nvim_buf_set_lines(0, 0, -1, false, vim.tbl_map(tostring, vim.fn.range(1, 500)))
     help.toggle({ { lhs = 'q', description = 'leave' } })
     api.nvim_feedkeys('qyx', 'xt', false)
     t.eq({ { 'y' }, { 1, 0 }, '' }, { ran, api.nvim_win_get_cursor(0), api.nvim_get_current_line() })
-    t.wait(function()
-      return #api.nvim_list_wins() == 1
-    end)
+    t.wait(function() return #api.nvim_list_wins() == 1 end)
   end)
 
   it('names the space bar', function()
@@ -330,9 +293,7 @@ local LINES = { 'a call', '  content: "{{{', '  rm -rf ~', '  }}}"', 'the end' }
 
 function Window.open_lines()
   local self, rows = setmetatable({ subject = { text = '' } }, Window), Rows.new(40, true)
-  vim.iter(LINES):each(function(line)
-    rows:line(line)
-  end)
+  vim.iter(LINES):each(function(line) rows:line(line) end)
   self.buffers = { float.buffer('mcp_tools_spec', true, {}) }
   render.update(self.buffers[1], rows.list)
   self:open({ {} })

@@ -16,18 +16,16 @@ describe('long texts of the dashboard', function()
   it('leave room for what stands behind the name of a client', function()
     local name = ('a-client-with-a-long-name'):rep(2)
     local rows = Rows.new(76)
-    local clients = vim.iter(require('mcp-tools.ui.dashboard.calls')):find(function(section)
-      return section.title == 'Clients'
-    end)
+    local clients = vim
+      .iter(require('mcp-tools.ui.dashboard.calls'))
+      :find(function(section) return section.title == 'Clients' end)
     clients.rows(rows, {
       bridge = function()
         return { sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } } }
       end,
       executor = {
         history = {
-          last_of = function(asked)
-            return asked == name and vim.uv.hrtime() or nil
-          end,
+          last_of = function(asked) return asked == name and vim.uv.hrtime() or nil end,
         },
       },
     })

@@ -73,9 +73,7 @@ describe('the window at the bottom', function()
 
   it('shows other lines in place, for as long as it is seen', function()
     local lines = { 'one', 'two', 'three' }
-    local buffer = scratch.show('test', function()
-      return lines
-    end)
+    local buffer = scratch.show('test', function() return lines end)
     vim.api.nvim_win_set_cursor(0, { 2, 1 })
     lines = { 'four', 'five', 'six', 'seven' }
     t.eq(true, scratch.update(buffer))
@@ -105,9 +103,7 @@ describe('the window at the bottom', function()
     vim.cmd.close()
   end)
 
-  local function fill(rows)
-    rows:add({ 'a row' }, { kind = 'row', id = 'row' })
-  end
+  local function fill(rows) rows:add({ 'a row' }, { kind = 'row', id = 'row' }) end
 
   it('as a float names its keys in the frame, and hands them what the cursor is on', function()
     local pressed
@@ -119,15 +115,11 @@ describe('the window at the bottom', function()
           lhs = 'x',
           description = 'does it',
           word = 'do it',
-          run = function(item)
-            pressed = item.id
-          end,
+          run = function(item) pressed = item.id end,
         },
       },
     })
-    local footer = vim.iter(vim.api.nvim_win_get_config(0).footer):map(function(chunk)
-      return chunk[1]
-    end)
+    local footer = vim.iter(vim.api.nvim_win_get_config(0).footer):map(function(chunk) return chunk[1] end)
     t.eq(' q close  ? keys  x do it ', footer:join(''))
     vim.api.nvim_feedkeys('x', 'xt', false)
     t.eq('row', pressed)
@@ -153,9 +145,7 @@ describe('the window at the bottom', function()
       local path, ended = vim.fn.tempname(), false
       scratch.show('test', fill, {
         rows = true,
-        on_close = function()
-          ended = true
-        end,
+        on_close = function() ended = true end,
       })
       if alone then
         vim.cmd.only()
@@ -171,9 +161,7 @@ describe('the window at the bottom', function()
     scratch.show('other', { 'a line' }, { stay = true })
     t.eq(true, vim.api.nvim_buf_is_valid(buffer))
     scratch.show('other', { 'a line' })
-    t.wait(function()
-      return not vim.api.nvim_buf_is_valid(buffer)
-    end)
+    t.wait(function() return not vim.api.nvim_buf_is_valid(buffer) end)
     vim.cmd.close()
   end)
 
@@ -184,9 +172,7 @@ describe('the window at the bottom', function()
         local buffer = scratch.show('test', fill, {
           rows = true,
           float = float,
-          on_close = function()
-            ended = ended + 1
-          end,
+          on_close = function() ended = ended + 1 end,
         })
         local window = vim.api.nvim_get_current_win()
         vim.cmd(command)

@@ -18,13 +18,9 @@ M.defaults = made_on_demand()
 
 local sessions, focused, next_id = {}, nil, 1
 
-function M.sessions()
-  return sessions
-end
+function M.sessions() return sessions end
 
-function M.session()
-  return focused
-end
+function M.session() return focused end
 
 local function focus(session)
   local old = focused
@@ -110,9 +106,7 @@ end
 local EVENTS = {
   initialized = function(self)
     local function ready()
-      self:request('configurationDone', nil, function()
-        self.initialized = true
-      end)
+      self:request('configurationDone', nil, function() self.initialized = true end)
     end
     self:set_breakpoints(require('dap.breakpoints').get(), function()
       local default = {}
@@ -139,12 +133,8 @@ local EVENTS = {
       end)
     end
   end,
-  continued = function(self)
-    self.stopped_thread_id = nil
-  end,
-  terminated = function(self)
-    self:close()
-  end,
+  continued = function(self) self.stopped_thread_id = nil end,
+  terminated = function(self) self:close() end,
 }
 
 function Session:take(message)
@@ -178,9 +168,7 @@ function Session:read(chunk)
     end
     local message = vim.json.decode(self.unread:sub(head + 1, last), { luanil = { object = true } })
     self.unread = self.unread:sub(last + 1)
-    vim.schedule(function()
-      self:take(message)
-    end)
+    vim.schedule(function() self:take(message) end)
   end
 end
 
@@ -189,9 +177,7 @@ local function on_data(self)
     if chunk then
       self:read(chunk)
     else
-      vim.schedule(function()
-        self:close()
-      end)
+      vim.schedule(function() self:close() end)
     end
   end
 end
@@ -199,12 +185,8 @@ end
 local function spawn(self, adapter, cb)
   local input, out = uv.new_pipe(), uv.new_pipe()
   local handle
-  handle = uv.spawn(adapter.command, { args = adapter.args, stdio = { input, out } }, function()
-    handle:close()
-  end)
-  self.write = function(text)
-    input:write(text)
-  end
+  handle = uv.spawn(adapter.command, { args = adapter.args, stdio = { input, out } }, function() handle:close() end)
+  self.write = function(text) input:write(text) end
   self.stop = function()
     input:close()
     if not handle:is_closing() then
@@ -217,12 +199,8 @@ end
 
 local function connect(self, adapter, cb)
   local tcp = uv.new_tcp()
-  self.write = function(text)
-    tcp:write(text)
-  end
-  self.stop = function()
-    tcp:close()
-  end
+  self.write = function(text) tcp:write(text) end
+  self.stop = function() tcp:close() end
   tcp:connect(adapter.host or '127.0.0.1', adapter.port, function(err)
     vim.schedule(function()
       if err then

@@ -34,8 +34,6 @@ function M.remove(bufnr, line)
   end
 end
 
-function M.clear()
-  by_buffer = {}
-end
+function M.clear() by_buffer = {} end
 
 return M

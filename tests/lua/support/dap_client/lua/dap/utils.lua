@@ -2,8 +2,6 @@
 
 local M = {}
 
-function M.notify(message, level)
-  vim.notify(message, level, { title = 'DAP' })
-end
+function M.notify(message, level) vim.notify(message, level, { title = 'DAP' }) end
 
 return M

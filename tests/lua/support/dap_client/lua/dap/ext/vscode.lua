@@ -12,9 +12,7 @@ function M.getconfigs(path)
   local value = vim.json.decode(table.concat(lines, '\n'))
   return vim.tbl_map(function(config)
     return setmetatable(config, {
-      __call = function()
-        error('nvim-dap asks for inputs')
-      end,
+      __call = function() error('nvim-dap asks for inputs') end,
     })
   end, value.configurations or {})
 end

@@ -10,6 +10,10 @@ globals = { 'vim.g', 'vim.b', 'vim.w', 'vim.o', 'vim.bo', 'vim.wo', 'vim.go', 'v
 -- A method's `self` and arguments named `_…` may stay unused.
 self = false
 ignore = { '212/_.*', '213/_.*' }
+-- stylua puts a function on one line that is up to three columns too long.
+files['tests'] = {
+  max_line_length = 123,
+}
 files['tests/lua'] = {
   read_globals = { 'describe', 'it', 'before_each', 'after_each' },
 }

@@ -216,6 +216,29 @@ describe('change_revert', function()
     t.eq(nil, vim.uv.fs_stat(project.root .. '/new/c.txt'))
   end)
 
+  it('reverts a call that edited a file twice, and restores both edits', function()
+    require('mcp-tools').register({
+      name = 'edit_twice',
+      description = 'Edits a file twice.',
+      run = function(ctx)
+        for row, line in ipairs({ 'ONE', 'TWO' }) do
+          local place = { start_line = row - 1, start_col = 0, end_line = row - 1, end_col = 3, text = line }
+          require('mcp-tools.editor.edit').apply(bufnr, { place }, { ctx = ctx })
+        end
+        return 'done'
+      end,
+    })
+    done('claude', 'edit_twice', vim.empty_dict())
+    t.eq('ONE TWO three four five', text())
+    local _, answer = revert()
+    t.eq('one two three four five', text())
+    refused('not_found', 'no edit left to revert', {})
+    revert({ change = answer:match('#(%d+)$') })
+    t.eq('ONE TWO three four five', text())
+    revert()
+    t.eq('one two three four five', text())
+  end)
+
   it("takes back one edit, the user's as well, and refuses a conflict", function()
     type_in(0, 1, { 'ONE' })
     edit('codex', 'two', 'TWO')

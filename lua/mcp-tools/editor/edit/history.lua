@@ -25,7 +25,8 @@ local MAX_EDITS, MAX_BYTES = 500, 32 * 1024 * 1024
 ---@field hunks mcp-tools.Hunk[] of the text before
 ---@field before string[]
 ---@field reverted boolean?
----@field reverts integer? id of the edit that it reverts; 0: other changes
+---@field reverts mcp-tools.Change[]? the edits that it reverts
+---@field parts mcp-tools.Change[]? the edits of a file that this one joins
 ---@field private bytes integer
 
 ---@type mcp-tools.Change[] oldest first
@@ -206,17 +207,19 @@ function M.moved(from, to)
 end
 
 --- Notes that an edit was reverted.
----@param change mcp-tools.Change of the history, or made for the revert, without an id
+---@param change mcp-tools.Change of the history, or made for the revert
 ---@param by integer? id of the edit that reverted it
 function M.note_revert(change, by)
-  change.reverted = true
-  local original = M.find(change.reverts or 0)
-  if original then
-    original.reverted = nil
+  local edits = change.parts or { change }
+  for _, edit in ipairs(edits) do
+    edit.reverted = true
+    for _, original in ipairs(edit.reverts or {}) do
+      original.reverted = nil
+    end
   end
   local revert = by and M.find(by)
   if revert then
-    revert.reverts = change.id or 0
+    revert.reverts = edits
   end
 end
 

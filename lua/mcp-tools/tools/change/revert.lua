@@ -23,6 +23,17 @@ local function shown(change)
   return (utf8.repair(access.shown(change.path, project.root())))
 end
 
+---@param before string[]
+---@param after string[]
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Hunk[]
+local function difference(before, after, ctx)
+  return not ctx and hunk_list.between(before, after)
+    or ctx:await(function(done)
+      hunk_list.compare(before, after, done)
+    end)
+end
+
 --- Returns the difference between two undo states as a change.
 ---@param bufnr integer
 ---@param from integer
@@ -35,22 +46,45 @@ local function between(bufnr, from, to, ctx)
   if not texts then
     return nil, err
   end
-  local hunks = not ctx and hunk_list.between(texts[1], texts[2])
-    or ctx:await(function(done)
-      hunk_list.compare(texts[1], texts[2], done)
-    end)
+  local hunks = difference(texts[1], texts[2], ctx)
   local change = { path = api.nvim_buf_get_name(bufnr), bufnr = bufnr, before = texts[1], hunks = hunks }
   return {
     change --[[@as mcp-tools.Change]],
   }
 end
 
+--- Joins the edits of a file, so that each file has one.
+---@param list mcp-tools.Change[] newest first
+---@param ctx mcp-tools.Ctx?
+---@return mcp-tools.Change[]
+local function joined(list, ctx)
+  local by_path, out = {}, {}
+  for _, change in ipairs(list) do
+    if by_path[change.path] then
+      table.insert(by_path[change.path], change)
+    else
+      by_path[change.path] = { change }
+      table.insert(out, by_path[change.path])
+    end
+  end
+  return vim.tbl_map(function(edits)
+    local newest, oldest = edits[1], edits[#edits]
+    if #edits == 1 then
+      return newest
+    end
+    local hunks = difference(oldest.before, history.after(newest), ctx)
+    local all = { before = oldest.before, hunks = hunks, is_new = oldest.is_new, parts = edits }
+    return vim.tbl_extend('force', newest, all)
+  end, out)
+end
+
 --- Returns the edits of the client's last call that are not reverted yet.
 ---@param place { path: string?, bufnr: integer? }?
 ---@param client mcp-tools.Ctx|mcp-tools.Call
+---@param ctx mcp-tools.Ctx?
 ---@return mcp-tools.Change[]?
 ---@return mcp-tools.Error? err
-local function last_of(place, client)
+local function last_of(place, client, ctx)
   if not identity(client) then
     local text = 'change: is missing; clients without a session or name have no last edit; change_list lists the edits'
     return nil, errors.new('validation_error', text)
@@ -66,7 +100,7 @@ local function last_of(place, client)
     local text = 'you have made no edit%s left to revert; change_list lists all edits'
     return nil, errors.new('not_found', text:format(place and ' there' or ''))
   end
-  return list
+  return joined(list, ctx)
 end
 
 --- Returns the change with an id of change_list.
@@ -136,7 +170,7 @@ local function changes_of(args, client, ctx)
     end
     return since(place, args.minutes, ctx)
   end
-  return last_of(place, client)
+  return last_of(place, client, ctx)
 end
 
 ---@param change mcp-tools.Change

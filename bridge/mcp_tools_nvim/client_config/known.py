@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from .client import NAME, AiClient, Entry, Hooks, Lsp, Server, Stdio
+from .client import NAME, AiClient, ConfigLevel, Entry, Hooks, Lsp, Server, Stdio
 
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
+_AGENTS_SKILLS: dict[ConfigLevel, str] = {"user": "~/.agents/skills", "project": ".agents/skills"}
+"""Directories that most agents read besides their own; one skill there serves them all."""
 _STDIO = {"type": "stdio"}
 _HTTP = {"type": "http"}
 _CLAUDE = "${CLAUDE_CONFIG_DIR:-~/.claude}"
@@ -94,7 +96,7 @@ CLIENTS = {
     "codex": AiClient(
         title="Codex",
         files={"user": f"{_CODEX}/config.toml", "project": ".codex/config.toml"},
-        skills={"user": "~/.agents/skills", "project": ".agents/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("codex",),
         homes=(_CODEX,),
         format="toml",
@@ -126,7 +128,7 @@ CLIENTS = {
     "copilot-cli": AiClient(
         title="Copilot CLI",
         files={"user": f"{_COPILOT}/mcp-config.json", "project": ".github/mcp.json"},
-        skills={"user": f"{_COPILOT}/skills", "project": ".github/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("copilot",),
         homes=(_COPILOT,),
         stdio_fields={"type": "local", "tools": ["*"]},
@@ -158,7 +160,7 @@ CLIENTS = {
     "cursor": AiClient(
         title="Cursor",
         files={"user": "~/.cursor/mcp.json", "project": ".cursor/mcp.json"},
-        skills={"user": "~/.cursor/skills", "project": ".cursor/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("cursor", "cursor-agent"),
         homes=("~/.cursor",),
         reference="${env:%s}",
@@ -167,7 +169,7 @@ CLIENTS = {
     "gemini-cli": AiClient(
         title="Gemini CLI",
         files={"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
-        skills={"user": f"{_GEMINI}/skills", "project": ".gemini/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("gemini",),
         homes=(_GEMINI,),
         reference="$%s",
@@ -185,7 +187,7 @@ CLIENTS = {
     "goose": AiClient(
         title="Goose",
         files={"user": f"{_CONFIG}/goose/config.yaml"},
-        skills={"user": f"{_CONFIG}/goose/skills", "project": ".goose/skills"},
+        skills={"user": "~/.config/agents/skills", "project": ".agents/skills"},
         commands=("goose",),
         homes=(f"{_CONFIG}/goose",),
         format="yaml",
@@ -197,7 +199,7 @@ CLIENTS = {
     "opencode": AiClient(
         title="OpenCode",
         files={"user": f"{_CONFIG}/opencode/opencode.json", "project": "opencode.json"},
-        skills={"user": f"{_CONFIG}/opencode/skills", "project": ".opencode/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("opencode",),
         homes=(f"{_CONFIG}/opencode",),
         path=("mcp",),
@@ -220,7 +222,7 @@ CLIENTS = {
     "qwen-code": AiClient(
         title="Qwen Code",
         files={"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},
-        skills={"user": f"{_QWEN}/skills", "project": ".qwen/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("qwen",),
         homes=(_QWEN,),
         reference="$%s",
@@ -240,7 +242,7 @@ CLIENTS = {
     "vscode": AiClient(
         title="VS Code",
         files={"user": f"{_VSCODE}/mcp.json", "project": ".vscode/mcp.json"},
-        skills={"user": "~/.copilot/skills", "project": ".github/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("code",),
         homes=(_VSCODE,),
         path=("servers",),
@@ -262,7 +264,7 @@ CLIENTS = {
     "zed": AiClient(
         title="Zed",
         files={"user": f"{_ZED}/settings.json", "project": ".zed/settings.json"},
-        skills={"user": "~/.agents/skills", "project": ".agents/skills"},
+        skills=_AGENTS_SKILLS,
         commands=("zed", "zeditor"),
         homes=(_ZED,),
         path=("context_servers",),

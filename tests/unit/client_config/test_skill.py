@@ -1,4 +1,4 @@
-"""Our skill among those of a client: nothing of anybody else is touched."""
+"""The skill in the skills directories of clients: no file of others is changed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def remove(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_every_client(name: str, tmp_path: Path) -> None:
-    """There, up to date, brought up to date, and gone, folder and all, in both scopes."""
+def test_the_skill_is_added_updated_and_removed_with_its_directory(name: str, tmp_path: Path) -> None:
     for scope in client(name).skills:
         path = install(name, tmp_path, scope)
         assert path.is_relative_to(tmp_path)
@@ -46,12 +45,11 @@ def test_every_client(name: str, tmp_path: Path) -> None:
         assert gone is not None
         skill.write_skill(gone)
         assert not path.parent.exists()
-        assert path.parent.parent.is_dir()  # others may count on it
+        assert path.parent.parent.is_dir()  # other skills may be there
         assert skill.remove_skill(client(name), scope, tmp_path) is None
 
 
-def test_of_somebody_else() -> None:
-    """A skill of the same name without our mark is neither changed nor taken away."""
+def test_a_skill_of_the_same_name_without_our_mark_is_kept() -> None:
     path = install("claude-code")
     path.write_text("theirs")
     with pytest.raises(ChangeError, match="another skill"):
@@ -60,16 +58,14 @@ def test_of_somebody_else() -> None:
     assert path.read_text() == "theirs"
 
 
-def test_other_files_stay() -> None:
-    """What somebody has put beside it, and the folder then, stay."""
+def test_other_files_in_the_directory_are_kept() -> None:
     path = install("claude-code")
     path.with_name("notes.md").write_text("mine")
     assert remove("claude-code")
     assert [each.name for each in path.parent.iterdir()] == ["notes.md"]
 
 
-def test_changed_meanwhile() -> None:
-    """What was written since it was shown is not overwritten, and a link stays one."""
+def test_a_file_that_has_changed_since_the_diff_is_not_overwritten() -> None:
     path = install("claude-code")
     made = skill.add_skill(client("claude-code"), TEXT + "more", "user", Path())
     path.write_text(TEXT + "theirs")
@@ -78,8 +74,7 @@ def test_changed_meanwhile() -> None:
     assert path.read_text() == TEXT + "theirs"
 
 
-def test_links_stay(home: Path) -> None:
-    """Folders of skills are often links: what they lead to is changed."""
+def test_a_skills_directory_that_is_a_link_stays_one(home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / ".claude").mkdir()
     (home / ".claude" / "skills").symlink_to("../dotfiles")
@@ -89,8 +84,12 @@ def test_links_stay(home: Path) -> None:
     assert not list((home / "dotfiles").iterdir())
 
 
-def test_a_folder_that_several_read() -> None:
-    """It stays until the last of the connected clients that read it is disconnected."""
+def test_agents_that_read_the_common_directory_share_one_skill(home: Path) -> None:
+    agents = ("codex", "copilot-cli", "gemini-cli", "opencode", "qwen-code")
+    assert {install(name) for name in agents} == {home / ".agents" / "skills" / NAME / "SKILL.md"}
+
+
+def test_a_shared_skill_is_removed_with_the_last_connected_client() -> None:
     install("codex")
     made = change.add_entry(client("zed"), Stdio("python3"), "user", Path())
     change.apply(made)

@@ -1,12 +1,11 @@
 -- slow, every Neovim
--- Agents of an editor, with made-up agents in the place of real ones and a made-up bridge: through the verbs of the
--- wire, and by the files that lie on the disk.
+-- Agents of an editor: made-up agents and a made-up bridge, through the RPC verbs and the files on disk.
 
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local agent_sessions = require('mcp-tools.editor.agents')
-local ide = require('mcp-tools.agents')
+local agents = require('mcp-tools.agents')
 local mcp_tools = require('mcp-tools')
 local notifications = require('notifications')
 local project = require('mcp-tools.instances.project')
@@ -18,7 +17,7 @@ local FIXTURES = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures'))
 local real_rpcnotify = vim.rpcnotify
 vim.opt.runtimepath:append(FIXTURES .. '/agents')
 
---- In the place of the context of the editor.
+--- Replaces the context of the editor.
 local context = { get = function() end }
 local editor_context = require('mcp-tools.editor.context')
 editor_context.get = function() return context.get() end
@@ -31,10 +30,10 @@ local channel, sent, count = nil, {}, 0
 ---@param names any
 local function setup(names)
   config.setup({ agents = names, approval = { default = 'deny' } })
-  ide.follow()
+  agents.follow()
 end
 
---- The bridge says hello, and that the endpoints which it is told of are open.
+--- The bridge says hello and reports these endpoints as open.
 local function attach(open)
   local port = bridge.status().wanted_port
   local hello = wire.hello(channel, {
@@ -54,7 +53,7 @@ local function start()
   t.wait(function() return bridge.status().state == 'ready' end, 5000, 'a bridge that is ready')
 end
 
---- A bridge is ready, and the endpoints of these agents are open.
+--- Starts a bridge with open endpoints for these agents.
 local function ready(...)
   setup({ ... })
   start()
@@ -68,15 +67,10 @@ local function opened(name, key)
   wire.agent_event('opened', data, channel)
 end
 
---- Notifications that went to sessions: { session, method, params }.
+--- Notifications that were pushed to sessions: { session, method, params }.
 local function pushes()
-  local list = {}
-  for _, each in ipairs(sent) do
-    if each[1] == 'push' then
-      table.insert(list, { each[3], each[4], vim.json.decode(each[5]) })
-    end
-  end
-  return list
+  local function push(each) return each[1] == 'push' and { each[3], each[4], vim.json.decode(each[5]) } or nil end
+  return vim.iter(sent):map(push):totable()
 end
 
 local function names_of(list) return t.field('name', list) end
@@ -88,17 +82,9 @@ end
 
 local function call(name, args, scope, opts)
   count = count + 1
-  return wire.execute(
-    name,
-    args or vim.empty_dict(),
-    vim.tbl_extend('force', {
-      channel = channel,
-      call_id = 'i' .. count,
-      client = { name = 'agent', version = '3' },
-      session = 's1',
-      scope = scope,
-    }, opts or {})
-  )
+  local context_of = { channel = channel, call_id = 'i' .. count, session = 's1', scope = scope }
+  context_of.client = { name = 'agent', version = '3' }
+  return wire.execute(name, args or vim.empty_dict(), vim.tbl_extend('force', context_of, opts or {}))
 end
 
 local function lock_file()
@@ -110,11 +96,20 @@ local function lock()
   return ok and value or nil
 end
 
-local function await_lock(what)
-  return t.wait(function() return #ide.status()[1].files > 0 and lock() end, 5000, what or 'a discovery file')
+--- State, reason and fault of the first agent.
+local function state()
+  local first = agents.status()[1]
+  return { first.state, first.reason, first.fault }
 end
 
---- A discovery file of the agent lies there.
+local function new_channel()
+  return vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+end
+local function await_lock(what)
+  return t.wait(function() return #agents.status()[1].files > 0 and lock() end, 5000, what or 'a discovery file')
+end
+
+--- Starts an agent and returns its discovery file.
 local function find()
   ready('made_up_http')
   return await_lock()
@@ -136,7 +131,7 @@ before_each(function()
   notifications.collect()
   config.reset()
   config.setup({ bridge = { command = { 'python3', FIXTURES .. '/fake_bridge.py', 'ready' } } })
-  channel = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+  channel = new_channel()
   sent = {}
   vim.rpcnotify = function(id, event, ...) -- luacheck: ignore
     if id == channel then
@@ -165,7 +160,7 @@ after_each(function()
 end)
 
 describe('endpoints', function()
-  it('are told to the bridge with hello: each has a token of its own, and nobody has that of the bridge', function()
+  it('are in the answer to hello; each has its own token, which is not that of the bridge', function()
     local endpoints = ready('made_up_http', 'made_up_websocket', 'made_up_unix').endpoints
     t.eq({ 'made_up_http', 'made_up_websocket', 'made_up_unix' }, names_of(endpoints))
     local seen = { [bridge.get_auth_token()] = true }
@@ -183,7 +178,7 @@ describe('endpoints', function()
     t.eq(endpoints, attach({}).endpoints) -- the same after a restart, or agents would not come back
   end)
 
-  it('are told again when the option changes, and none to a bridge of somebody else', function()
+  it('are sent again when the option changes, but not to the bridge of another process', function()
     start()
     t.eq(nil, attach({}).endpoints)
     setup({ 'made_up_http' })
@@ -191,14 +186,14 @@ describe('endpoints', function()
     t.eq('made_up_http', vim.json.decode(sent[1][2])[1].name)
     local info = { protocol = wire.PROTOCOL, pid = 1, port = 1, wanted_port = 1, port_holder = 'none', versions = {} }
     config.setup({ bridge = { command = { 'x' } } })
-    local other = vim.fn.jobstart({ vim.v.progpath, '--clean', '--embed', '--headless' }, { rpc = true })
+    local other = new_channel()
     wire.hello(other, vim.tbl_extend('force', info, { role = 'client' }))
     t.eq(nil, wire.hello(other, vim.tbl_extend('force', info, { role = 'client' })).endpoints)
     wire.lost(other)
     vim.fn.jobstop(other)
   end)
 
-  it('lead into a folder among the temporary ones when a path is too long for a socket', function()
+  it('use a socket in the temporary directory when a path is too long for one', function()
     vim.env.XDG_RUNTIME_DIR = vim.env.XDG_RUNTIME_DIR .. '/' .. ('x'):rep(90)
     vim.fn.mkdir(vim.env.XDG_RUNTIME_DIR, 'p', tonumber('700', 8))
     local socket = ready('made_up_unix').endpoints[1].socket
@@ -207,11 +202,11 @@ describe('endpoints', function()
   end)
 end)
 
-describe('which agents are on', function()
-  it('is what the option names; others say why not', function()
+describe('the option `agents`', function()
+  it('names the agents that are on; the status says why others are not', function()
     vim.env.MADE_UP_SKIP = 'another plugin does that'
     setup({ 'made_up_http', 'made_up_broken', 'made_up_htpt', 'made_up_http' })
-    local status = ide.status()
+    local status = agents.status()
     t.eq(3, #status)
     t.eq({ 'off', 'another plugin does that', nil }, { status[1].state, status[1].reason, status[1].fault })
     t.eq({ 'off', true }, { status[2].state, status[2].fault })
@@ -219,41 +214,41 @@ describe('which agents are on', function()
     t.eq('unknown agent, did you mean made_up_http?', status[3].reason)
     vim.env.MADE_UP_SKIP = nil
     setup(true)
-    t.eq(true, #ide.status() > 0)
+    t.eq(true, #agents.status() > 0)
     setup('auto')
-    local names = names_of(ide.status())
+    local names = names_of(agents.status())
     t.ok(vim.list_contains(names, 'made_up_unix') and not vim.list_contains(names, '_made_up'))
     setup(false)
-    t.eq({}, ide.status())
+    t.eq({}, agents.status())
   end)
 
-  it('does not include an agent whose endpoint has no transport, which would end the bridge', function()
+  it('does not enable an agent whose endpoint has no transport, which would end the bridge', function()
     for _, endpoint in ipairs({ {}, true }) do
       package.loaded['mcp-tools.agents.known.made_up_broken'] = { name = 'made_up_broken', endpoint = endpoint }
       setup({})
       setup({ 'made_up_broken' })
-      t.eq('endpoint.transport: must be one of http, websocket, unix', ide.status()[1].reason)
+      t.eq('endpoint.transport: must be one of http, websocket, unix', agents.status()[1].reason)
     end
     package.loaded['mcp-tools.agents.known.made_up_broken'] = nil
   end)
 
-  it('waits for the bridge and for its endpoint', function()
+  it('is in effect when the bridge and the endpoint are ready', function()
     setup({ 'made_up_http' })
-    t.eq({ 'waiting', 'the bridge is not ready' }, { ide.status()[1].state, ide.status()[1].reason })
+    t.eq({ 'waiting', 'the bridge is not ready' }, state())
     start()
     attach({})
-    t.eq({ 'waiting', 'its endpoint is not open' }, { ide.status()[1].state, ide.status()[1].reason })
+    t.eq({ 'waiting', 'its endpoint is not open' }, state())
     wire.report('endpoints', { open = {}, failed = { made_up_http = 'no room' } }, channel)
-    t.eq({ 'off', 'no room', true }, { ide.status()[1].state, ide.status()[1].reason, ide.status()[1].fault })
+    t.eq({ 'off', 'no room', true }, state())
     wire.report('endpoints', { open = { 'made_up_http' }, failed = {} }, channel)
-    t.eq({ 'on' }, { ide.status()[1].state, ide.status()[1].reason })
+    t.eq({ 'on' }, state())
   end)
 end)
 
 describe('the scope of an agent', function()
   local SCOPE = { agent = 'made_up_http' }
 
-  it('has its tools by the names that its agent knows, and nothing else', function()
+  it('contains only its own tools, by the names that its agent knows', function()
     local function noop(ctx) ctx('ours') end
     mcp_tools.register({ name = 'mine', description = 'd', needs_approval = false, execute = noop })
     mcp_tools.register({ name = 'getPlace', description = 'd', needs_approval = false, execute = noop })
@@ -270,7 +265,7 @@ describe('the scope of an agent', function()
     end
   end)
 
-  it('is closed to everyone else, and empty for an agent that is off', function()
+  it('is hidden from other clients, and empty for an agent that is off', function()
     ready('made_up_http')
     t.eq('unknown_tool', call('getPlace').result.error.code)
     t.eq('unknown_tool', call('openDiff', { text = 'x' }, { tools = { 'all' } }).result.error.code)
@@ -284,7 +279,7 @@ describe('the scope of an agent', function()
     t.eq('unknown_tool', call('getPlace', nil, SCOPE).result.error.code)
   end)
 
-  it('asks nobody, but keeps to what the person has forbidden', function()
+  it('asks no questions, but denies what the user has forbidden', function()
     ready('made_up_http')
     t.eq('running', call('openDiff', { text = 'x', path = '/elsewhere/a.txt' }, SCOPE).state)
     t.eq('access_denied', call('openDiff', { text = 'x', path = '/elsewhere/.env' }, SCOPE).result.error.code)
@@ -302,7 +297,7 @@ describe('a session', function()
     sent = {}
   end)
 
-  it('is told to its agent, which may push to it until it has left', function()
+  it('is reported to its agent, which may push to it until it has left', function()
     opened('made_up_http')
     t.eq({ { 's1', 'hello', { from = 'made_up_http' } } }, pushes())
     t.eq({ 'opened', 'agent', '3' }, agent('http').told[1])
@@ -316,14 +311,15 @@ describe('a session', function()
     t.eq({ nil, 2 }, { agent_sessions.session('s1'), #pushes() })
   end)
 
-  it('has files that it writes looked after, though it has asked for nothing', function()
-    require('mcp-tools.editor.agents.disk_writes').stop()
+  it('starts to watch files that agents write', function()
+    local disk_writes = require('mcp-tools.editor.agents.disk_writes')
+    disk_writes.stop()
     opened('made_up_http')
     t.wait(function() return vim.fn.exists('#mcp-tools.review.disk#BufReadPost') == 1 end)
-    require('mcp-tools.editor.agents.disk_writes').stop()
+    disk_writes.stop()
   end)
 
-  it('is heard of from the own bridge alone, and of agents that are on', function()
+  it('is accepted only from its own bridge, and only for agents that are on', function()
     wire.agent_event('opened', { agent = 'made_up_http', session = 's1' }, channel + 1)
     opened('made_up_unix')
     opened('nobody')
@@ -331,22 +327,20 @@ describe('a session', function()
     t.eq({}, agent_sessions.sessions())
   end)
 
-  it('gets the context when it opens, and each change of it in the place of the one before', function()
+  it('gets the context when it opens, and then each change, which replaces the one before', function()
     context.get = function() return { line = 1 } end
     opened('made_up_http')
     opened('made_up_websocket', 's2')
     t.eq({ 's2', 'context/changed', { line = 1 } }, pushes()[4])
     context.tell({ line = 2 })
-    t.eq({ { 's1', 'context/changed', { line = 2 } }, { 's2', 'context/changed', { line = 2 } } }, {
-      pushes()[5],
-      pushes()[6],
-    })
+    local function changed(session) return { session, 'context/changed', { line = 2 } } end
+    t.eq({ changed('s1'), changed('s2') }, vim.list_slice(pushes(), 5, 6))
     t.eq({ 'push', 'made_up_http', 's1', 'context/changed', '{"line":2}', true }, sent[5])
-    t.eq(false, sent[1][6]) -- what an agent pushes by itself never gives way
+    t.eq(false, sent[1][6]) -- a notification of the agent itself is never replaced
     context.get = function() end
   end)
 
-  it('is told the context again soon after it has come, and not once it has left', function()
+  it('gets the context again soon after it has opened, but not after it has left', function()
     local line = 1
     context.get = function() return { line = line } end
     opened('made_up_http')
@@ -355,23 +349,23 @@ describe('a session', function()
     local before = #pushes()
     line = 2
     t.wait(function() return #pushes() == before + 2 end)
-    t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 1])
-    t.eq({ 's1', 'context/changed', { line = 2 } }, pushes()[before + 2])
+    local changed = { 's1', 'context/changed', { line = 2 } }
+    t.eq({ changed, changed }, vim.list_slice(pushes(), before + 1))
     context.get = function() end
   end)
 
-  it('can be mentioned a place, and shows what it has asked for', function()
+  it('can get a mention; its calls are counted in the status, not in the history', function()
     opened('made_up_http')
     local session = agent_sessions.session('s1')
-    t.ok(ide.mention(session, { path = '/a', line = 3 }))
+    t.ok(agents.mention(session, { path = '/a', line = 3 }))
     t.eq({ 's1', 'mentioned', { path = '/a', line = 3 } }, pushes()[2])
     call('getPlace', nil, { agent = 'made_up_http' })
     call('getPlace', nil, { agent = 'made_up_http' })
-    t.eq({ getPlace = 2 }, ide.status()[1].sessions[1].asked)
+    t.eq({ getPlace = 2 }, agents.status()[1].sessions[1].asked)
     for _, past in ipairs(require('mcp-tools.core').get().executor.history.list(100)) do
       t.ok(past.name ~= 'getPlace', 'the history has calls of the user, not of the channel')
     end
-    t.eq({}, ide.status()[2].sessions)
+    t.eq({}, agents.status()[2].sessions)
   end)
 
   it('ends with its agent, and with the bridge', function()
@@ -385,7 +379,7 @@ describe('a session', function()
     t.eq({ 'left', 's2', false }, agent('websocket').told[#agent('websocket').told])
   end)
 
-  it('is not lost when its agent throws', function()
+  it('survives an error of its agent', function()
     agent('http').opened = function() error('oh') end
     opened('made_up_http')
     t.eq(1, #agent_sessions.sessions())
@@ -393,8 +387,8 @@ describe('a session', function()
 end)
 
 describe('a discovery file', function()
-  it('lies there for this user alone while the endpoint is open, and goes with the bridge', function()
-    local directory = vim.env.MADE_UP_FOLDER .. '/ide' -- that its group may change
+  it('exists only while the endpoint is open, readable only by this user', function()
+    local directory = vim.env.MADE_UP_FOLDER .. '/ide' -- writable by its group
     vim.fn.mkdir(directory, 'p')
     vim.uv.fs_chmod(directory, tonumber('775', 8))
     setup({ 'made_up_http' })
@@ -406,14 +400,14 @@ describe('a discovery file', function()
     t.ok(body.token ~= bridge.get_auth_token() and #body.token == 64)
     t.eq(vim.uv.fs_realpath(project.root()), body.roots[1])
     t.eq({ '600', '700' }, { mode_of(lock_file()), mode_of(vim.fs.dirname(lock_file())) })
-    t.eq({ lock_file() }, ide.status()[1].files)
+    t.eq({ lock_file() }, agents.status()[1].files)
     local gone = lock_file()
     bridge.stop()
     t.wait(function() return not vim.uv.fs_stat(gone) end, 5000, 'the end of the discovery file')
     t.eq({}, vim.fn.readdir(vim.fs.dirname(gone)))
   end)
 
-  it('stays while the bridge is started anew, to the byte', function()
+  it('stays unchanged while the bridge restarts', function()
     find()
     local inode, seen = vim.uv.fs_stat(lock_file()).ino, {}
     local path = lock_file()
@@ -424,12 +418,9 @@ describe('a discovery file', function()
     end, 5000, 'the new bridge')
     t.ok(not vim.list_contains(seen, false))
     attach({ 'made_up_http' })
-    t.wait(
-      function() return lock().bridge_pid == bridge.status().pid end,
-      5000,
-      'the process of the new bridge in the file'
-    )
-    t.ok(vim.uv.fs_stat(path).ino ~= inode) -- another file in its place, never half of one
+    local function is_new() return lock().bridge_pid == bridge.status().pid end
+    t.wait(is_new, 5000, 'the process of the new bridge in the file')
+    t.ok(vim.uv.fs_stat(path).ino ~= inode) -- replaced as a whole
   end)
 
   it('follows the working directory and the option', function()
@@ -445,43 +436,40 @@ describe('a discovery file', function()
     await_no_lock()
   end)
 
-  it('goes when another plugin has come that does the same, comes again, and goes with the editor', function()
+  it('is removed while another plugin does the same, and when the editor exits', function()
     find()
     vim.env.MADE_UP_SKIP = 'another plugin does that'
     vim.cmd('doautocmd TermOpen')
     await_no_lock()
-    t.eq({ 'off', 'another plugin does that' }, { ide.status()[1].state, ide.status()[1].reason })
+    t.eq({ 'off', 'another plugin does that' }, state())
     vim.env.MADE_UP_SKIP = nil
     vim.cmd('doautocmd TermOpen')
     await_lock()
-    t.eq('on', ide.status()[1].state)
+    t.eq({ 'on' }, state())
     vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' })
     t.eq(nil, vim.uv.fs_stat(lock_file()))
   end)
 
-  it('is not written below a folder of another user, or one that all may change', function()
+  it('is not written into a directory of another user, or one that others can write', function()
     local shared = vim.env.MADE_UP_FOLDER .. '/shared'
     vim.fn.mkdir(shared, 'p')
     vim.uv.fs_chmod(shared, tonumber('777', 8))
     vim.env.MADE_UP_FOLDER = shared
     ready('made_up_http')
-    local status = t.wait(function() return ide.status()[1].reason and ide.status()[1] end, 5000, 'a fault')
+    local status = t.wait(function() return agents.status()[1].reason and agents.status()[1] end, 5000, 'a fault')
     t.matches('can be written by other users: run `chmod', status.reason)
     t.eq({}, vim.fn.readdir(shared))
     if vim.uv.getuid() == 0 then
       vim.uv.fs_chmod(shared, tonumber('755', 8))
       vim.uv.fs_chown(shared, 12345, 12345)
       vim.cmd.doautocmd('DirChanged')
-      t.wait(
-        function() return (ide.status()[1].reason or ''):find('belongs to another user', 1, true) end,
-        5000,
-        'the other fault'
-      )
+      local function is_foreign() return (agents.status()[1].reason or ''):find('belongs to another user', 1, true) end
+      t.wait(is_foreign, 5000, 'the other fault')
       t.eq({}, vim.fn.readdir(shared))
     end
   end)
 
-  it('follows no link and no folder that lies in its place', function()
+  it('replaces a link instead of following it', function()
     setup({ 'made_up_http' })
     start()
     local victim = vim.env.MADE_UP_FOLDER .. '/victim'
@@ -494,10 +482,10 @@ describe('a discovery file', function()
     t.eq(bridge.get_port(), lock().port)
   end)
 
-  it('has its like for terminals of this editor, once the endpoint is open', function()
+  it('has an equivalent for terminals of this editor, once the endpoint is open', function()
     local given, count_of = {}, 0
     local function ask()
-      ide.environment('made_up_http', function(environment)
+      agents.environment('made_up_http', function(environment)
         given, count_of = environment, count_of + 1
       end)
     end
@@ -511,17 +499,17 @@ describe('a discovery file', function()
     t.eq({ env = { MADE_UP_PORT = tostring(bridge.get_port()) }, args = { '--ide' } }, given)
   end)
 
-  it('of another editor, which has our port by now, stays where it is', function()
+  it('that another editor has overwritten stays', function()
     find()
     local path = lock_file()
     for _, ends in ipairs({
       bridge.stop,
       function() vim.api.nvim_exec_autocmds('VimLeavePre', { group = 'mcp-tools.agents' }) end,
     }) do
-      vim.fn.writefile({ 'of another' }, path)
+      vim.fn.writefile({ 'of another editor' }, path)
       ends()
       t.wait(function() return #require('mcp-tools.agents.discovery_files').paths() == 0 end, 5000, 'the end of ours')
-      t.eq({ 'of another' }, vim.fn.readfile(path))
+      t.eq({ 'of another editor' }, vim.fn.readfile(path))
       vim.fn.delete(path)
       if bridge.status().state ~= 'ready' then
         find()
@@ -530,18 +518,18 @@ describe('a discovery file', function()
     end
   end)
 
-  it('of an editor that was killed goes, if no later one replaces it; what others have left stays', function()
+  it('of an editor that was killed is removed; files of others stay', function()
     local discovery_files = require('mcp-tools.agents.discovery_files')
-    local folder, ours = vim.env.MADE_UP_FOLDER, '{"ideInfo":{"name":"neovim"},"pid":%d}'
+    local directory, ours = vim.env.MADE_UP_FOLDER, '{"ideInfo":{"name":"neovim"},"pid":%d}'
     local dead, mine = vim.system({ 'true' }), vim.uv.os_getpid()
     dead:wait()
-    local function path(name, pid) return folder .. '/' .. name:format(pid) end
+    local function path(name, pid) return directory .. '/' .. name:format(pid) end
     local own, left = path('server-%d-1.json', mine), path('server-%d-2.json', dead.pid)
     local others = {
       [path('server-%d-3.json', mine)] = ours:format(mine),
       [path('server-%d-4.json', dead.pid)] = '{"ideInfo":{"name":"another"}}',
       [path('nameless-%d-1.json', dead.pid)] = ours:format(dead.pid),
-      [path('4711.lock')] = ours:format(dead.pid), -- perhaps of another host with the same home directory
+      [path('4711.lock')] = ours:format(dead.pid), -- perhaps from another host with the same home directory
     }
     for name, text in pairs(vim.tbl_extend('error', others, { [left] = ours:format(dead.pid) })) do
       vim.fn.writefile({ text }, name)
@@ -555,7 +543,7 @@ describe('a discovery file', function()
   end)
 end)
 
-describe('people', function()
+describe('users', function()
   local function shown(run)
     run()
     local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
@@ -569,7 +557,7 @@ describe('people', function()
     return shown(function() vim.cmd('silent checkhealth mcp-tools') end)
   end
 
-  it('see in status and health who is there, what they have asked for, and why another is not', function()
+  it('see in status and health which agents are connected, what they called, and why another is off', function()
     t.matches('none; the option `agents`', health())
     setup({ 'made_up_http', 'made_up_broken' })
     t.matches('Made up +agent  waiting: the bridge is not ready', status())

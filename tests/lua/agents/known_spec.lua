@@ -1,4 +1,4 @@
--- Agents by what they tell and answer; what the agents make of it stands in tests/clients/test_terminal_agents.py.
+-- What known agents send and receive; tests/clients/test_terminal_agents.py runs the agents themselves.
 
 local agents = require('agent_sessions')
 local changes = require('mcp-tools.editor.edit.history')
@@ -22,12 +22,21 @@ end
 
 local function pushes(name) return require('mcp-tools.agents.known.' .. name).context(context.get(), session) end
 
---- The first thing that a session is told, as soon as it is.
-local function told(one)
-  return t.wait(function() return (one or session).pushed[1] end, 5000, 'what the session is told')
+--- The first notification of the session.
+local function first_push()
+  return t.wait(function() return session.pushed[1] end, 5000, 'a notification')
 end
 
 local function agent(name) return require('mcp-tools.agents.known.' .. name) end
+
+local function buffer_lines() return vim.api.nvim_buf_get_lines(0, 0, -1, false) end
+
+--- Gemini CLI proposes a new text for a file.
+---@return mcp-tools.Review
+local function gemini_proposes(text, path)
+  agents.call(session, 'openDiff', { filePath = path or file, newContent = text })
+  return agents.review(session)
+end
 
 before_each(function()
   project.open()
@@ -44,18 +53,17 @@ after_each(function()
 end)
 
 describe('Claude Code', function()
-  local DIFF = { tab_name = 'tab', new_file_contents = 'ONE\ntwo\nthree\n' }
-
   local function begin()
-    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
-    return agents.begin(open('claude', 'claude-code'), 'openDiff', args)
+    local args =
+      { old_file_path = file, new_file_path = file, tab_name = 'tab', new_file_contents = 'ONE\ntwo\nthree\n' }
+    return agents.begin(session or open('claude', 'claude-code'), 'openDiff', args)
   end
 
   local function texts(call) return t.field('text', agents.result(call).content) end
 
-  it('never hears that a window was closed, which it would take for a yes', function()
+  it('gets a rejection when the user closes the window or the buffer', function()
     local call = begin()
-    agents.review(session).close(agents.review(session), 'the person has closed it')
+    agents.review(session).close(agents.review(session), 'the user has closed it')
     t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
     call = begin()
     agents.review(session)
@@ -63,19 +71,17 @@ describe('Claude Code', function()
     t.eq({ 'DIFF_REJECTED', 'tab' }, texts(call))
   end)
 
-  it('has its own proposals closed at a new prompt, and nobody else theirs', function()
+  it('can close its own proposals, but not those of another session', function()
     local first = open('claude')
-    local args = vim.tbl_extend('force', { old_file_path = file, new_file_path = file }, DIFF)
-    local first_call = agents.begin(first, 'openDiff', args)
+    local first_call = begin()
     agents.review(first)
-    local second = open('claude')
-    t.eq('CLOSED_0_DIFF_TABS', agents.value(second, 'closeAllDiffTabs'))
+    t.eq('CLOSED_0_DIFF_TABS', agents.value(open('claude'), 'closeAllDiffTabs'))
     t.eq('running', first_call.state)
     t.eq('CLOSED_1_DIFF_TABS', agents.value(first, 'closeAllDiffTabs'))
     agents.close(first)
   end)
 
-  it('gets no answer when the bridge goes, so that it asks on in its terminal', function()
+  it('gets no answer when the bridge goes away, so that it continues to ask in its terminal', function()
     local call = begin()
     agents.review(session)
     agent('claude').left(session, true)
@@ -83,45 +89,38 @@ describe('Claude Code', function()
     t.eq('running', call.state)
   end)
 
-  it('hears of the selection, and that there is none any more', function()
+  it('is notified of the selection and of its end', function()
     open('claude', 'claude-code')
     vim.api.nvim_feedkeys(vim.keycode('jV<Esc>'), 'xt', false)
-    t.eq({
-      {
-        method = 'selection_changed',
-        params = {
-          text = 'two',
-          filePath = file,
-          fileUrl = vim.uri_from_fname(file),
-          selection = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 3 }, isEmpty = false },
-        },
-      },
-    }, pushes('claude'))
+    local range = { start = { line = 1, character = 0 }, ['end'] = { line = 1, character = 3 }, isEmpty = false }
+    local params = { text = 'two', filePath = file, fileUrl = vim.uri_from_fname(file), selection = range }
+    t.eq({ { method = 'selection_changed', params = params } }, pushes('claude'))
     vim.b.sensitive = true
     local push = pushes('claude')[1].params
     t.eq({ '', file, true }, { push.text, push.filePath, push.selection.isEmpty })
     t.eq({}, pushes('claude'))
   end)
 
-  it('counts lines from 0, and opencode from 1', function()
-    local place = { path = file, lines = 3, first = 2, last = 3 }
-    local mention = agent('claude').mention
+  it('gets 0-based lines, opencode 1-based ones', function()
+    local function mention(client, place)
+      return agent('claude').mention(
+        { client = client, data = {} },
+        vim.tbl_extend('error', { path = file, lines = 3 }, place)
+      )
+    end
+    local place = { first = 2, last = 3 }
     t.eq(
       { method = 'at_mentioned', params = { filePath = file, lineStart = 1, lineEnd = 2 } },
-      mention({ client = 'claude-code', data = {} }, place)
+      mention('claude-code', place)
     )
-    t.eq(
-      { method = 'at_mentioned', params = { filePath = file, lineStart = 2, lineEnd = 3 } },
-      mention({ client = 'opencode', data = {} }, place)
-    )
-    local whole = { path = file, lines = 3 }
-    t.eq({ filePath = file }, mention({ client = 'claude-code', data = {} }, whole).params)
-    t.eq({ filePath = file, lineStart = 1, lineEnd = 3 }, mention({ client = 'opencode', data = {} }, whole).params)
+    t.eq({ filePath = file, lineStart = 2, lineEnd = 3 }, mention('opencode', place).params)
+    t.eq({ filePath = file }, mention('claude-code', {}).params)
+    t.eq({ filePath = file, lineStart = 1, lineEnd = 3 }, mention('opencode', {}).params)
     open('claude', 'opencode')
     t.eq(1, pushes('claude')[1].params.selection.start.line)
   end)
 
-  it('is told of files, editors and changes that are not saved', function()
+  it('can query files, open editors and unsaved changes', function()
     open('claude')
     t.eq(
       { success = true, filePath = file, isDirty = false, isUntitled = false },
@@ -137,7 +136,7 @@ describe('Claude Code', function()
     t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
   end)
 
-  it('shows the person no file from outside of the folders that it is told of, nor a sensitive one', function()
+  it('cannot open a sensitive file, or one outside of the directories that it was given', function()
     open('claude')
     local outside = project.write(project.base .. '/outside.txt', 'one\n')
     local link = project.root .. '/link.txt'
@@ -156,7 +155,7 @@ describe('Claude Code', function()
   end)
 end)
 
-it('a tool of an agent that writes asks the person first, wherever the file lies', function()
+it('a tool of an agent that writes a file asks the user first', function()
   open('claude')
   vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
   local gateway, answer = core.get().gateway, nil
@@ -175,7 +174,7 @@ it('a tool of an agent that writes asks the person first, wherever the file lies
 end)
 
 describe('Gemini CLI and Qwen Code', function()
-  it('hear of the open files, counted from 1, and nothing of trust', function()
+  it('get the open files with 1-based positions, and nothing about trust', function()
     open('gemini')
     vim.fn.cursor(2, 2)
     local state = pushes('gemini')[1].params.workspaceState
@@ -184,42 +183,44 @@ describe('Gemini CLI and Qwen Code', function()
     t.eq({ file, true, { line = 2, character = 2 } }, { active.path, active.isActive, active.cursor })
   end)
 
-  it('have their proposals kept while the bridge is away, and hear the outcome when it is back', function()
-    open('gemini')
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session)
-    local agent_sessions = require('mcp-tools.editor.agents')
-    agent_sessions.remove(session.key)
-    agent('gemini').left(session, true)
-    t.eq(1, review.count())
-    review.current():decide_rest('accepted')
-    local back = setmetatable({ data = {}, pushed = {} }, { __index = session })
-    agent_sessions.add(back)
-    agent('gemini').opened(back)
-    t.eq({ 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } }, told(back))
-    session = back
-  end)
+  local agent_sessions = require('mcp-tools.editor.agents')
 
-  it('have what they proposed before their bridge was away, also when they call before their stream stands', function()
-    local agent_sessions = require('mcp-tools.editor.agents')
-    open('gemini')
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session)
+  local function lose_bridge()
     agent_sessions.remove(session.key)
     agent('gemini').left(session, true)
+  end
+
+  --- The agent has a new session with the same key.
+  local function reconnect()
     session = setmetatable({ data = {}, pushed = {} }, { __index = session })
     agent_sessions.add(session)
+  end
+
+  it('keep their proposals while the bridge is away, and get the outcome when it is back', function()
+    open('gemini')
+    gemini_proposes('ONE\ntwo\nthree\n')
+    lose_bridge()
+    t.eq(1, review.count())
+    review.current():decide_rest('accepted')
+    reconnect()
+    agent('gemini').opened(session)
+    t.eq({ 'ide/diffAccepted', { filePath = file, content = 'ONE\ntwo\nthree\n' } }, first_push())
+  end)
+
+  it('can close an earlier proposal before their stream is open again', function()
+    open('gemini')
+    gemini_proposes('ONE\ntwo\nthree\n')
+    lose_bridge()
+    reconnect()
     local closed = agents.value(session, 'closeDiff', { filePath = file, suppressNotification = true })
     t.eq({ content = 'ONE\ntwo\nthree\n' }, closed)
     agent('gemini').opened(session)
     t.eq({ 0, {} }, { review.count(), session.pushed })
   end)
 
-  it('write, when the answer is given there, what the person has made of the proposal here', function()
+  it('get the text that the user has made of the proposal when they close it', function()
     open('qwen')
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nTHREE\n' })
-    local one = agents.review(session)
-    one:reject(1, 1)
+    gemini_proposes('ONE\ntwo\nTHREE\n'):reject(1, 1)
     t.eq({ content = 'one\ntwo\nTHREE\n' }, agents.value(session, 'closeDiff', { filePath = file }))
     t.eq({ { 'ide/diffRejected', { filePath = file } } }, session.pushed)
     t.eq({}, agents.value(session, 'closeDiff', { filePath = file }))
@@ -227,7 +228,7 @@ describe('Gemini CLI and Qwen Code', function()
 end)
 
 describe('Copilot CLI', function()
-  it('is trusted in folders that are known alone', function()
+  it('is trusted only in directories that its configuration trusts', function()
     vim.env.COPILOT_HOME = vim.fn.tempname()
     vim.fn.mkdir(vim.env.COPILOT_HOME, 'p')
     vim.fn.writefile({ vim.json.encode({ trustedFolders = { '/a' } }) }, vim.env.COPILOT_HOME .. '/config.json')
@@ -246,7 +247,7 @@ describe('Copilot CLI', function()
     vim.env.COPILOT_HOME = nil
   end)
 
-  it('hears nothing before its person trusts the folder, or has set it to work', function()
+  it('gets no context before the user trusts the directory or has given it work', function()
     open('copilot')
     t.eq({}, pushes('copilot'))
     t.eq(nil, agent('copilot').mention(session, { path = file, lines = 3 }))
@@ -255,7 +256,7 @@ describe('Copilot CLI', function()
     t.ok(agent('copilot').mention(session, { path = file, lines = 3 }))
   end)
 
-  it('is told that its folders are trusted only where the person lets it be told', function()
+  it('gets a trusted discovery file only if the user has set that option', function()
     local function is_told(trusted)
       local endpoint = vim.tbl_extend('force', ENDPOINT, { trusted = trusted })
       return agent('copilot').discovery(endpoint)[1].body.isTrusted
@@ -273,7 +274,7 @@ describe('Copilot CLI', function()
     return agents.review(session), function() return vim.json.decode(agents.result(call).content[1].text) end
   end
 
-  it('gets one decision for the whole file, since it takes no other text', function()
+  it('gets one decision for the whole file, since it accepts no other text', function()
     local one, answer = propose()
     t.eq(false, (one:edit(1, 1, { 'mine' })))
     one:accept(1, 1)
@@ -283,25 +284,19 @@ describe('Copilot CLI', function()
     t.eq({ 'REJECTED', 'rejected' }, { answer().result, one.ended })
   end)
 
-  it('writes what was accepted, and the other unsaved lines of the buffer stay', function()
+  it('writes the accepted text while the other unsaved lines of the buffer stay', function()
     vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'of the user' })
     local one, answer = propose()
     one:decide_rest('accepted')
     t.eq('SAVED', answer().result)
     project.write('a.txt', 'ONE\ntwo\nTHREE\nfour\n')
-    t.wait(
-      function()
-        return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
-      end,
-      5000,
-      'the merged text'
-    )
+    t.wait(function() return vim.deep_equal({ 'ONE', 'of the user', 'THREE', 'four' }, buffer_lines()) end)
     t.eq(true, vim.bo.modified)
-    vim.cmd('silent write') -- asks nothing
+    vim.cmd('silent write') -- without a question
     t.eq({ 'ONE', 'of the user', 'THREE', 'four' }, vim.fn.readfile(file))
   end)
 
-  it('is not told yes when the user has typed into the hunk, or the file has changed meanwhile', function()
+  it('gets no acceptance when the user has typed into the hunk or the file has changed', function()
     local one, answer = propose()
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'of the user' })
     t.eq(false, (one:decide_rest('accepted')))
@@ -313,7 +308,7 @@ describe('Copilot CLI', function()
     t.matches('changed on disk', answer().message)
   end)
 
-  it('is answered about diagnostics whose message is no text', function()
+  it('gets diagnostics whose message is not a string', function()
     open('copilot')
     local space = vim.api.nvim_create_namespace('not text')
     local validate = vim.validate
@@ -330,14 +325,14 @@ describe('Copilot CLI', function()
     vim.diagnostic.reset(space)
   end)
 
-  it('is mentioned the lines that were chosen', function()
+  it('is notified of the lines that the user mentions', function()
     open('copilot')
     session.data.trusted = true
     local params = agent('copilot').mention(session, { path = file, first = 2, last = 3 }).params
     t.eq({ 1, 2 }, { params.selection.start.line, params.selection['end'].line })
   end)
 
-  it('takes a proposal back that comes only then', function()
+  it('can close a proposal before it has been opened', function()
     open('copilot')
     local first = { original_file_path = file, new_file_contents = 'ONE\ntwo\nTHREE\n', tab_name = 'a (1)' }
     t.eq(true, agents.value(session, 'close_diff', { tab_name = 'a (1)' }).already_closed)
@@ -364,30 +359,27 @@ describe('Copilot CLI', function()
 end)
 
 describe('a proposal', function()
-  it('for a buffer with changes is of the text on the disk: those changes stay', function()
+  it('for a modified buffer is compared with the file: unsaved changes stay', function()
     open('gemini')
-    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    local one = agents.review(session)
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the user' })
+    local one = gemini_proposes('ONE\ntwo\nthree\n')
     t.eq(1, #one.files[1].hunks)
     one:decide_rest('accepted')
-    t.eq('ONE\ntwo\nof the person\n', told()[2].content)
+    t.eq('ONE\ntwo\nof the user\n', first_push()[2].content)
   end)
 
-  it('that was accepted is in the buffer as soon as the agent has written it', function()
+  it('that was accepted is in the buffer once the agent has written it', function()
     open('gemini')
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session):decide_rest('accepted')
+    gemini_proposes('ONE\ntwo\nthree\n'):decide_rest('accepted')
     project.write('a.txt', 'ONE\ntwo\nthree\n')
-    t.wait(function() return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == 'ONE' end, 5000, 'the text in the buffer')
+    t.wait(function() return buffer_lines()[1] == 'ONE' end, 5000, 'the text in the buffer')
   end)
 
-  it('that was accepted and written is one of the changes, and can be taken back', function()
+  it('that was accepted and written is in the list of changes and can be reverted', function()
     local function propose(path, text, verdict)
       session.pushed = {}
-      agents.call(session, 'openDiff', { filePath = path, newContent = text })
-      agents.review(session):decide_rest(verdict)
-      told()
+      gemini_proposes(text, path):decide_rest(verdict)
+      first_push()
     end
     local before = #changes.list()
     local function noted(count)
@@ -407,11 +399,7 @@ describe('a proposal', function()
     t.eq({ file, 'gemini', false }, { change.path, change.client.name, change.is_new })
     t.eq({ 'ONE', '2', 'two' }, changes.after(change))
     edit.revert(change, function() end)
-    t.wait(
-      function() return vim.deep_equal({ 'one', 'two', 'three' }, vim.api.nvim_buf_get_lines(0, 0, -1, false)) end,
-      5000,
-      'the text as it was'
-    )
+    t.wait(function() return vim.deep_equal({ 'one', 'two', 'three' }, buffer_lines()) end, 5000, 'the text as it was')
 
     local new, closed = project.root .. '/new.txt', project.write('closed.txt', 'a\nb\n')
     propose(new, 'x\n', 'accepted')
@@ -428,37 +416,32 @@ describe('a proposal', function()
     vim.api.nvim_del_augroup_by_name('heard')
   end)
 
-  it('is one of the changes even if the agent takes a while to write the file', function()
+  it('is in the list of changes even if the agent writes the file in steps', function()
     open('gemini')
     local before = #changes.list()
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session):decide_rest('accepted')
-    told()
+    gemini_proposes('ONE\ntwo\nthree\n'):decide_rest('accepted')
+    first_push()
     project.write('a.txt', '')
     vim.wait(200)
     project.write('a.txt', 'ONE\ntwo\nthree\n')
     t.wait(function() return #changes.list() == before + 1 end, 5000, 'the change')
   end)
 
-  it('is asked about when the lines stay and the bytes do not', function()
+  it('that changes only line endings or the encoding is asked about', function()
     open('gemini')
     local latin = project.write('latin.txt', 'caf\233\n')
     for _, case in ipairs({
-      { 'a.txt', 'one\r\ntwo\r\nthree\r\n', 'CRLF' },
-      { 'a.txt', 'one\ntwo\nthree', 'line break at the end' },
-      { 'latin.txt', 'café\n', 'encoding' },
+      { file, 'one\r\ntwo\r\nthree\r\n', 'CRLF' },
+      { file, 'one\ntwo\nthree', 'line break at the end' },
+      { latin, 'café\n', 'encoding' },
     }) do
-      local path = case[1] == 'a.txt' and file or latin
-      for _, verdict in ipairs({ 'rejected', 'accepted' }) do
+      for verdict, method in pairs({ rejected = 'ide/diffRejected', accepted = 'ide/diffAccepted' }) do
         session.pushed = {}
-        agents.call(session, 'openDiff', { filePath = path, newContent = case[2] })
-        local one = agents.review(session)
+        local one = gemini_proposes(case[2], case[1])
         t.matches(case[3], one.files[1].hunks[1].form)
         one:decide_rest(verdict)
-        t.eq({ 'ide/diff' .. verdict:gsub('^%l', string.upper), verdict == 'accepted' and case[2] or nil }, {
-          told()[1],
-          told()[2].content,
-        })
+        local content = verdict == 'accepted' and case[2] or nil
+        t.eq({ method, content }, { first_push()[1], first_push()[2].content })
       end
     end
     agents.call(session, 'openDiff', { filePath = file, newContent = 'one\ntwo\nthree\n' })
@@ -466,24 +449,22 @@ describe('a proposal', function()
     t.eq({ 'ide/diffAccepted', 'one\ntwo\nthree\n' }, { session.pushed[2][1], session.pushed[2][2].content })
   end)
 
-  it('that the buffer has already is no way to what else is not saved there', function()
+  it('that the buffer already contains does not expose other unsaved lines', function()
     open('gemini')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'ONE', 'two', 'a draft' })
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session):decide_rest('accepted')
-    t.eq('ONE\ntwo\nthree\n', told()[2].content)
+    gemini_proposes('ONE\ntwo\nthree\n'):decide_rest('accepted')
+    t.eq('ONE\ntwo\nthree\n', first_push()[2].content)
   end)
 
-  it('keeps what others have written at the last moment, or cannot be accepted', function()
+  it('keeps what others have written in the meantime, or cannot be accepted', function()
     open('gemini')
     local unseen = project.write('unseen.txt', 'one\ntwo\nthree\n')
     local function accepted(path, text, meanwhile)
       session.pushed = {}
-      agents.call(session, 'openDiff', { filePath = path, newContent = text })
-      local one = agents.review(session)
+      local one = gemini_proposes(text, path)
       project.write(vim.fs.basename(path), meanwhile)
       one:decide_rest('accepted')
-      return unpack(told())
+      return unpack(first_push())
     end
     for _, path in ipairs({ file, unseen }) do
       local method, params = accepted(path, 'ONE\ntwo\nthree\n', 'one\ntwo\nof another\n')
@@ -498,9 +479,9 @@ describe('a proposal', function()
     t.eq('ide/diffRejected', (accepted(file, 'ONE\n', 'of a fourth\n')))
   end)
 
-  it('that its agent closes or replaces is not told to be rejected', function()
+  it('that its agent closes or replaces is not reported as rejected', function()
     open('gemini')
-    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the user' })
     local function propose(text) agents.call(session, 'openDiff', { filePath = file, newContent = text }) end
     propose('1\n')
     propose('2\n')
@@ -512,7 +493,7 @@ describe('a proposal', function()
     t.eq({}, session.pushed)
   end)
 
-  it('leaves little behind, however many there are', function()
+  it('leaves few file watchers behind', function()
     open('gemini')
     local watch = require('mcp-tools.editor.watch')
     local file_of, count = watch.file, 0
@@ -533,7 +514,7 @@ describe('a proposal', function()
     t.eq({ 64, 64 }, { count, #session.data.written })
   end)
 
-  it('beyond what waits already is told to be one too many, and is no rejection', function()
+  it('is refused as busy, not rejected, when too many are waiting', function()
     for _, name in ipairs({ 'claude', 'gemini' }) do
       open(name)
       local function propose(i)
@@ -559,7 +540,7 @@ describe('a proposal', function()
     end
   end)
 
-  it('for a file that is sensitive, or that the person has marked, is shown to nobody', function()
+  it('for a sensitive file or buffer is not shown', function()
     vim.b.sensitive = true
     local secret = project.write('.env', 'TOKEN=1\n')
     for name, path in pairs({ claude = secret, copilot = file }) do
@@ -572,37 +553,28 @@ describe('a proposal', function()
     end
   end)
 
-  it('that was accepted for a buffer with changes is asked about once', function()
+  it('for a modified buffer is asked about only once', function()
     local disk_writes = require('mcp-tools.editor.agents.disk_writes')
-    review.set_presenter({
-      is_attended = t.returns(true),
-      show = function() end,
-      update = function() end,
-      hide = function() end,
-    })
+    local noop = function() end
+    review.set_presenter({ is_attended = t.returns(true), show = noop, update = noop, hide = noop })
     disk_writes.start()
     open('gemini')
-    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the person' })
-    agents.call(session, 'openDiff', { filePath = file, newContent = 'ONE\ntwo\nthree\n' })
-    agents.review(session):decide_rest('accepted')
-    project.write('a.txt', told()[2].content)
+    vim.api.nvim_buf_set_lines(0, 2, 3, false, { 'of the user' })
+    gemini_proposes('ONE\ntwo\nthree\n'):decide_rest('accepted')
+    project.write('a.txt', first_push()[2].content)
     t.wait(function() return not vim.bo.modified end, 5000, 'the text in the buffer')
-    t.eq({ 'ONE', 'two', 'of the person' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    t.eq({ 'ONE', 'two', 'of the user' }, buffer_lines())
     t.wait(function() return review.count() == 0 end)
     disk_writes.stop()
     review.set_presenter(nil)
   end)
 
-  it('takes the place of an earlier one of its key', function()
+  it('replaces an earlier one with the same key', function()
     open('claude')
     local outcomes = {}
     for i = 1, 2 do
-      proposals.open(
-        session,
-        'k',
-        { path = file, text = i .. '\n' },
-        function(outcome) table.insert(outcomes, i .. outcome.state) end
-      )
+      local function done(outcome) table.insert(outcomes, i .. outcome.state) end
+      proposals.open(session, 'k', { path = file, text = i .. '\n' }, done)
     end
     t.wait(function() return #outcomes == 1 end)
     t.eq('1closed', outcomes[1])
@@ -615,7 +587,7 @@ describe('discovery files', function()
     return files[1].path, files[1].body, #files
   end
 
-  it('lie where the agents look, with all roots and the pid of the editor', function()
+  it('are where the agents look, with all roots and the process ID of the editor', function()
     local home = vim.uv.os_homedir()
     vim.env.CLAUDE_CONFIG_DIR = nil
     local path, body, count = found('claude')
@@ -639,12 +611,12 @@ describe('discovery files', function()
     end
     local later = { found('copilot') }
     os.time = time -- luacheck: ignore
-    t.eq({ path, body, 1 }, later) -- to the byte: it is written anew only when something is another
+    t.eq({ path, body, 1 }, later) -- the same bytes: it is only rewritten when something has changed
   end)
 end)
 
 describe('in a terminal', function()
-  it('agents get our tools, and their way in where it stands, by environment and flags', function()
+  it('agents get our tools and, if it is open, their endpoint by environment and flags', function()
     local written
     local more = {
       server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main' },
@@ -671,19 +643,19 @@ describe('in a terminal', function()
     t.ok(not table.concat(codex.args):find('main'))
   end)
 
-  it('agents get what `connect lsp` leaves to their start, and no server that the project names', function()
+  it('agents use the language server of `connect lsp`, but no server that the project names', function()
     local places, config_home = require('mcp-tools.instances.project'), vim.env.XDG_CONFIG_HOME
-    local folder, root = vim.fn.tempname(), places.root
+    local directory, root = vim.fn.tempname(), places.root
     local function write(path, value)
       vim.fn.mkdir(vim.fs.dirname(path), 'p')
       vim.fn.writefile({ vim.json.encode(value) }, path)
     end
     local more = { server = { name = 'nvim-tools', url = '', token = '' }, file = tostring }
-    places.root = function() return folder end
-    vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = folder .. '/claude', folder .. '/config'
+    places.root = function() return directory end
+    vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = directory .. '/claude', directory .. '/config'
     local ours = { command = 'mcp-tools', args = { 'lsp' }, extensionToLanguage = { ['.py'] = 'python' } }
-    write(folder .. '/.claude/nvim-tools/.lsp.json', { other = ours })
-    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours, other = ours })
+    write(directory .. '/.claude/nvim-tools/.lsp.json', { other = ours })
+    write(directory .. '/.lsp.json', { ['nvim-tools'] = ours, other = ours })
     local function started()
       return {
         vim.list_contains(agent('claude').environment(more).args, '--plugin-dir'),
@@ -692,12 +664,12 @@ describe('in a terminal', function()
       }
     end
     local before = started()
-    write(folder .. '/claude/nvim-tools/.lsp.json', { ['nvim-tools'] = ours })
-    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours })
-    write(folder .. '/config/opencode/opencode.json', { lsp = { ['nvim-tools'] = ours } })
+    write(directory .. '/claude/nvim-tools/.lsp.json', { ['nvim-tools'] = ours })
+    write(directory .. '/.lsp.json', { ['nvim-tools'] = ours })
+    write(directory .. '/config/opencode/opencode.json', { lsp = { ['nvim-tools'] = ours } })
     local after = started()
     ours.command = 'evil'
-    write(folder .. '/.lsp.json', { ['nvim-tools'] = ours })
+    write(directory .. '/.lsp.json', { ['nvim-tools'] = ours })
     local hostile = agent('qwen').environment(more).args
     places.root, vim.env.CLAUDE_CONFIG_DIR, vim.env.XDG_CONFIG_HOME = root, nil, config_home
     t.eq({ false }, before)
@@ -705,15 +677,13 @@ describe('in a terminal', function()
     t.eq(nil, hostile)
   end)
 
-  it('Codex and opencode start a relay, so that the token is in no environment', function()
+  it('Codex and opencode start a relay, so that no environment contains the token', function()
     local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
     local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }
     local opencode = agent('opencode').environment(more)
     t.ok(not vim.inspect(opencode):find('main'))
-    t.eq(
-      { '/bin/python', '-I', 'mcp_tools_nvim' },
-      vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools'].command
-    )
+    local server = vim.json.decode(opencode.env.OPENCODE_CONFIG_CONTENT).mcp['nvim-tools']
+    t.eq({ '/bin/python', '-I', 'mcp_tools_nvim' }, server.command)
     local codex = agent('codex').environment(more)
     t.ok(not vim.inspect(codex):find('main'))
     t.eq({

@@ -10,8 +10,8 @@ local t = require('helpers')
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/trust-spec'
 local root, outside = base .. '/project', base .. '/outside'
 
---- A gateway, registry and executor of this test's own, and the person's answers in order.
-local function bench()
+--- A gateway, registry and executor of its own; `asked` lists the questions, `ran` the arguments of calls that ran.
+local function setup()
   local b = { asked = {}, ran = {}, root = root }
   local function root_now() return b.root end
   b.registry = Registry.new()
@@ -20,8 +20,8 @@ local function bench()
       asked.call:move('ask')
       table.insert(b.asked, asked)
       b.answer = answer
-      if b.person then
-        b.person(asked, answer)
+      if b.user then
+        b.user(asked, answer)
       end
     end,
     root = root_now,
@@ -55,11 +55,20 @@ local function bench()
     })
     return call.outcome and (call.outcome.error and call.outcome.error.code or call.outcome.value) or call.state, call
   end
-  function b.says(choice)
-    b.person = choice and function(_, answer) answer(choice) end or nil
+  --- The user gives this answer to each question from now on; nil: none.
+  function b.reply(choice)
+    b.user = choice and function(_, answer) answer(choice) end or nil
   end
   b.tool()
   return b
+end
+
+--- Runs a call while the user denies: 'asked' when there was a question, else its result.
+local function again(b, args, opts)
+  local count = #b.asked
+  b.reply('deny')
+  local result = b.run(args, opts)
+  return #b.asked > count and 'asked' or result
 end
 
 local function write(path, text)
@@ -80,7 +89,7 @@ after_each(function()
 end)
 
 describe('an answer', function()
-  it('counts for this call, this session, this project, or never again', function()
+  it('applies to this call, this session, this project, or for ever', function()
     local YES, NO = 'ran', 'access_denied'
     for choice, want in pairs({
       once = { YES, 'asked', 'asked', 'asked' },
@@ -90,32 +99,22 @@ describe('an answer', function()
       never = { NO, NO, NO, NO },
     }) do
       vim.fn.delete(base .. '/state', 'rf')
-      local b = bench()
-      b.says(choice)
+      local b = setup()
+      b.reply(choice)
       local got = { (b.run()) }
-      b.person = function(_, answer)
-        b.was_asked = true
-        answer('deny')
-      end
-      local function again(bench_now, session)
-        b.was_asked, bench_now.person = false, b.person
-        local result = bench_now.run({}, { session = session })
-        return b.was_asked and 'asked' or result
-      end
-      table.insert(got, again(b, 's1'))
-      table.insert(got, again(b, 's2'))
-      table.insert(got, again(bench(), 's1')) -- the editor was started anew
+      local s1, s2 = { session = 's1' }, { session = 's2' }
+      -- The last one is after a restart of the editor.
+      vim.list_extend(got, { again(b, {}, s1), again(b, {}, s2), again(setup(), {}, s1) })
       t.eq({ choice, want }, { choice, got })
     end
   end)
 
-  it('is offered as far as it has an effect', function()
-    local b = bench()
-    b.says('deny')
-    b.run()
+  it('is one of the choices only where it has an effect', function()
+    local b = setup()
+    again(b)
     t.eq({ 'once', 'deny', 'session', 'always', 'never' }, b.asked[1].choices)
-    b.run({}, { session = nil })
-    t.eq({ 'once', 'deny', 'session', 'always', 'never' }, b.asked[2].choices)
+    again(b, {}, {})
+    t.eq(b.asked[1].choices, b.asked[2].choices)
     config.setup({ approval = { tools = { x = 'ask' } } })
     b.run()
     t.eq({ 'once', 'deny', 'never' }, b.asked[3].choices)
@@ -127,21 +126,21 @@ describe('an answer', function()
     t.matches('damaged', b.asked[4].reason)
   end)
 
-  it('that was not offered denies', function()
-    local b = bench()
+  it('that is not one of the choices denies', function()
+    local b = setup()
     for _, choice in ipairs({ 'silence', 'nonsense', true }) do
-      b.says(choice)
+      b.reply(choice)
       t.eq('access_denied', (b.run()))
     end
-    b.person = function(_, answer)
+    b.user = function(_, answer)
       answer('session', nil, 'client') -- a client can grant nothing that outlives its session
     end
     t.eq('access_denied', (b.run({}, { session = nil })))
     t.eq({}, b.ran)
   end)
 
-  it('of one client says nothing of the other', function()
-    local b = bench()
+  it('for one client does not apply to another', function()
+    local b = setup()
     local _, first = b.run({ n = 1 })
     local answer_first = b.answer
     local _, second = b.run({ n = 2 }, { session = 's2' })
@@ -154,8 +153,8 @@ describe('an answer', function()
     t.eq('waiting_approval', (b.run()))
   end)
 
-  it('to a call that has ended runs nothing', function()
-    local b = bench()
+  it('to a call that has ended has no effect', function()
+    local b = setup()
     local _, call = b.run()
     call:cancel('client')
     b.answer('once')
@@ -163,8 +162,8 @@ describe('an answer', function()
   end)
 end)
 
-it('a call that is cancelled while it is judged is not asked for', function()
-  local b = bench()
+it('a call that is cancelled during the approval check asks no question', function()
+  local b = setup()
   b.tool({
     name = 'waits',
     needs_approval = function(_, call) -- like one that waits for a language server
@@ -177,13 +176,10 @@ it('a call that is cancelled while it is judged is not asked for', function()
   t.eq({ {}, {} }, { b.asked, b.ran })
 end)
 
-describe('what was shown', function()
-  it('is for the project that the call came in, wherever the person has gone meanwhile', function()
-    local b = bench()
-    b.tool({
-      name = 'where',
-      execute = function(ctx) ctx({ ctx.root, ctx.cwd, ctx.call.project }) end,
-    })
+describe('the call that the user sees', function()
+  it('runs in the project that it came in, even if the user has changed directory', function()
+    local b = setup()
+    b.tool({ name = 'where', execute = function(ctx) ctx({ ctx.root, ctx.cwd, ctx.call.project }) end })
     local before = vim.uv.cwd()
     local _, call = b.run({}, { name = 'where' })
     b.root = outside
@@ -193,8 +189,8 @@ describe('what was shown', function()
     t.eq({ root, before, root }, call.outcome.value)
   end)
 
-  it('is what runs, whoever has changed the arguments meanwhile', function()
-    local b = bench()
+  it('runs with the arguments that were shown, even if they were changed later', function()
+    local b = setup()
     local mine = { path = 'in.txt', list = { 'a' } }
     local _, call = b.run(mine)
     t.eq({ path = 'in.txt', list = { 'a' } }, b.asked[1].args)
@@ -204,7 +200,7 @@ describe('what was shown', function()
   end)
 
   it('cannot be changed by a rule or a needs_approval', function()
-    local b = bench()
+    local b = setup()
     local function change(args)
       args.n, args.list[1] = 2, 'b'
     end
@@ -219,12 +215,9 @@ describe('what was shown', function()
     t.eq({ { n = 1, list = { 'a' } } }, b.ran)
   end)
 
-  it('is looked at again when the yes has come: a link that was moved denies', function()
-    for target, word in pairs({
-      [outside .. '/out.txt'] = 'changed its location',
-      [root .. '/other.txt'] = 'changed its location',
-    }) do
-      local b = bench()
+  it('is denied when a link points elsewhere at the time of the answer', function()
+    for _, target in ipairs({ outside .. '/out.txt', root .. '/other.txt' }) do
+      local b = setup()
       vim.uv.fs_unlink(root .. '/link')
       vim.uv.fs_symlink(root .. '/in.txt', root .. '/link')
       local _, call = b.run({ path = root .. '/link' })
@@ -232,13 +225,13 @@ describe('what was shown', function()
       vim.uv.fs_symlink(target, root .. '/link')
       b.answer('always')
       t.eq('failed', call.state)
-      t.matches(word, call.outcome.error.message)
+      t.matches('changed its location', call.outcome.error.message)
       t.eq('waiting_approval', (b.run()))
     end
   end)
 
-  it('is looked at again when the yes has come: a file that became sensitive denies', function()
-    local b = bench()
+  it('is denied when its file has become sensitive at the time of the answer', function()
+    local b = setup()
     vim.cmd.edit(root .. '/in.txt')
     local _, call = b.run({ bufnr = vim.api.nvim_get_current_buf() })
     vim.b.sensitive = true
@@ -247,15 +240,10 @@ describe('what was shown', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('runs in the definition that was shown, when the name was registered anew meanwhile', function()
-    local b = bench()
+  it('runs the definition that was shown, even if the name was registered again', function()
+    local b = setup()
     b.run()
-    b.tool({
-      execute = function(ctx)
-        table.insert(b.ran, 'other')
-        ctx('other')
-      end,
-    })
+    b.tool({ execute = function() table.insert(b.ran, 'other') end })
     b.answer('once')
     t.eq({ {} }, b.ran)
   end)
@@ -263,13 +251,13 @@ end)
 
 describe('trust', function()
   it('does not pass to another definition under the same name', function()
-    local b = bench()
-    b.says('always')
+    local b = setup()
+    b.reply('always')
     b.run()
-    b.says('session')
+    b.reply('session')
     b.tool({ name = 'y' })
     b.run({}, { name = 'y', session = 's1' })
-    b.says(nil)
+    b.reply(nil)
     t.eq('ran', (b.run()))
     t.eq('ran', (b.run({}, { name = 'y', session = 's1' })))
     for _, name in ipairs({ 'x', 'y' }) do
@@ -279,13 +267,13 @@ describe('trust', function()
     end
   end)
 
-  it('reaches no file outside the project but those that were asked for', function()
-    local b = bench()
+  it('covers only those files outside the project that were asked for', function()
+    local b = setup()
     b.gateway:trust(b.registry:get('x'), 'trusted')
     t.eq('ran', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/out.txt' })))
     b.answer('always')
-    b.says(nil)
+    b.reply(nil)
     t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
     t.eq('ran', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/more.txt' })))
@@ -293,25 +281,23 @@ describe('trust', function()
     t.eq('access_denied', (b.run({ path = root .. '/.env' })))
   end)
 
-  it('of a file is not trust in the tool', function()
-    local b = bench()
-    b.says('session')
+  it('in a file is not trust in the tool', function()
+    local b = setup()
+    b.reply('session')
     t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
-    b.says(nil)
+    b.reply(nil)
     t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
     t.eq('waiting_approval', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/out.txt' }, { session = 's2' })))
   end)
 
   it('has levels', function()
-    local b = bench()
+    local b = setup()
     b.tool({ name = 'demanding', needs_approval = true })
     b.tool({ name = 'reads', annotations = { read_only = true } })
     local function levels()
-      return vim.tbl_map(
-        function(name) return (b.gateway:level(b.registry:get(name))) end,
-        { 'x', 'demanding', 'reads' }
-      )
+      local function level(name) return (b.gateway:level(b.registry:get(name))) end
+      return vim.tbl_map(level, { 'x', 'demanding', 'reads' })
     end
     t.eq({ 'untrusted', 'untrusted', 'verified' }, levels())
     for _, name in ipairs({ 'x', 'demanding', 'reads' }) do
@@ -329,11 +315,9 @@ describe('trust', function()
     t.eq('verified', (b.gateway:level(b.registry:get('reads'))))
   end)
 
-  it('has levels that call nothing of a stranger', function()
-    local b, called = bench(), 0
-    b.tool({
-      needs_approval = function() called = called + 1 end,
-    }, { origin = 'mounted', name = 'm' })
+  it('has levels that call no function of a mounted server', function()
+    local b, called = setup(), 0
+    b.tool({ needs_approval = function() called = called + 1 end }, { origin = 'mounted', name = 'm' })
     b.gateway:trust(b.registry:get('x'), 'verified')
     t.eq({ 'untrusted', 'it depends on its arguments' }, { b.gateway:level(b.registry:get('x')) })
     t.eq(0, called)
@@ -341,15 +325,13 @@ describe('trust', function()
     t.eq(1, called)
   end)
 
-  it('is not given to what the project or another server says of itself', function()
-    local b = bench()
+  it('does not follow from what the project or another server says about its own tools', function()
+    local b = setup()
     local own = { origin = 'registered', file = root .. '/tools.lua' }
     for _, source in ipairs({ own, { origin = 'mounted', name = 'm' } }) do
       b.tool({ annotations = { read_only = true } }, vim.deepcopy(source))
       t.eq('waiting_approval', (b.run()))
-      b.tool({
-        needs_approval = function() error('it was called') end,
-      }, vim.deepcopy(source))
+      b.tool({ needs_approval = function() error('it was called') end }, vim.deepcopy(source))
       t.eq('waiting_approval', (b.run()))
       config.setup({ approval = { default = 'allow' } })
       b.tool({ needs_approval = 'it costs money' }, vim.deepcopy(source))
@@ -362,29 +344,26 @@ describe('trust', function()
     end
   end)
 
-  it('in a tool is not trust in the tools that it calls', function()
-    local b = bench()
+  it('in a tool does not extend to the tools that it calls', function()
+    local b = setup()
     b.tool({
       name = 'outer',
       annotations = { read_only = true },
-      execute = function(ctx)
-        local inner = b.executor:execute('x', {}, { host = 'nvim' })
-        ctx(inner.state)
-      end,
+      execute = function(ctx) ctx(b.executor:execute('x', {}, { host = 'nvim' }).state) end,
     })
     t.eq('waiting_approval', (b.run({}, { name = 'outer', session = 's1' })))
     t.eq({}, b.ran)
   end)
 end)
 
-describe('a question that nobody answered', function()
+describe('an unanswered question', function()
   local function nobody(_, answer) answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout') end
 
-  it('can be granted for the next try of the same call, once, whichever session makes it', function()
-    local b = bench()
-    b.person = nobody
+  it('can be granted for one retry of the same call, from any session', function()
+    local b = setup()
+    b.user = nobody
     t.eq('access_denied', (b.run({ n = 1 })))
-    b.says(nil)
+    b.reply(nil)
     t.eq(1, #b.gateway.grants.unanswered)
     b.gateway.grants.unanswered[1].granted = true
     t.eq('waiting_approval', (b.run({ n = 2 })))
@@ -397,9 +376,9 @@ describe('a question that nobody answered', function()
     t.eq({}, b.gateway.grants.unanswered)
   end)
 
-  it('tells the person the line that would let the tool run, where one would', function()
-    local b = bench()
-    b.person = nobody
+  it('tells the user which line of configuration allows the tool, if there is one', function()
+    local b = setup()
+    b.user = nobody
     local function remedy()
       b.gateway.grants:reset()
       b.run({ n = 1 })
@@ -414,14 +393,13 @@ describe('a question that nobody answered', function()
     t.eq('ran', obey(remedy()))
     config.setup({ approval = { tools = { x = 'ask' } } })
     t.eq('ran', obey(remedy()))
-    local function rule() return 'ask' end
-    config.setup({ approval = { rule = rule } })
+    config.setup({ approval = { rule = t.returns('ask') } })
     t.eq(nil, remedy())
   end)
 
-  it('can be granted as far as it could have been answered', function()
-    local b = bench()
-    b.person = nobody
+  it('offers the same choices as the question did', function()
+    local b = setup()
+    b.user = nobody
     b.run({ path = outside .. '/out.txt' })
     config.setup({ approval = { tools = { x = 'ask' } } })
     b.run({ n = 1 })
@@ -432,9 +410,9 @@ describe('a question that nobody answered', function()
     t.ok(not vim.list_contains(second.choices, 'always'))
   end)
 
-  it('is kept for a while, not for ever', function()
-    local b = bench()
-    b.person = nobody
+  it('is forgotten when there are many newer ones', function()
+    local b = setup()
+    b.user = nobody
     for i = 1, 30 do
       b.run({ n = i })
       b.run({ n = i })
@@ -443,72 +421,61 @@ describe('a question that nobody answered', function()
   end)
 end)
 
-describe('"always" for a tool that runs what its arguments say', function()
+describe('"always" for a tool that runs what its arguments contain', function()
   local function shell()
-    local b = bench()
+    local b = setup()
     b.tool({ always_for = { 'command', 'cwd' } })
     return b
   end
 
-  it('allows the same command, and no other one', function()
+  it('allows the same command and no other', function()
     local b = shell()
-    b.says('always')
+    b.reply('always')
     t.eq('ran', (b.run({ command = 'echo hi', timeout_ms = 5 })))
-    b.says('deny')
-    local function asked(args)
-      local before = #b.asked
-      b.run(args)
-      return #b.asked > before
-    end
-    t.ok(not asked({ command = 'echo hi', timeout_ms = 7 }))
-    t.eq('ran', (shell().run({ command = 'echo hi' }))) -- as after a restart of the editor
+    t.eq('ran', again(b, { command = 'echo hi', timeout_ms = 7 }))
+    t.eq('ran', again(shell(), { command = 'echo hi' })) -- as after a restart of the editor
     for _, other in ipairs({ 'echo hi; rm -rf .', 'echo', 'echo hi ', 'echo  hi' }) do
-      t.ok(asked({ command = other }), other)
+      t.eq('asked', again(b, { command = other }))
     end
-    t.ok(asked({ command = 'echo hi', cwd = root }))
-    b.says('always')
+    t.eq('asked', again(b, { command = 'echo hi', cwd = root }))
+    b.reply('always')
     b.run({ command = 'make' })
-    b.says('deny')
-    t.ok(not asked({ command = 'make' }))
-    t.ok(not asked({ command = 'echo hi' }))
+    t.eq({ 'ran', 'ran' }, { again(b, { command = 'make' }), again(b, { command = 'echo hi' }) })
   end)
 
   it('does not allow other commands in a directory outside the project', function()
     local b = shell()
-    b.says('always')
+    b.reply('always')
     t.eq('ran', (b.run({ command = 'ls', cwd = outside })))
-    b.says('deny')
-    t.eq('ran', (b.run({ command = 'ls', cwd = outside })))
-    t.eq('access_denied', (b.run({ command = 'rm -rf .', cwd = outside })))
+    t.eq('ran', again(b, { command = 'ls', cwd = outside }))
+    t.eq('asked', again(b, { command = 'rm -rf .', cwd = outside }))
   end)
 
   it('does not raise the level of the tool', function()
     local b = shell()
     local before = b.gateway:level(b.registry:find_tool('x'))
-    b.says('always')
+    b.reply('always')
     t.eq('ran', (b.run({})))
     t.eq(before, (b.gateway:level(b.registry:find_tool('x'))))
   end)
 
-  it('is not offered for a call that is too long to be kept', function()
+  it('is not a choice for a call that is too long to store', function()
     local b = shell()
-    b.says('deny')
-    b.run({ command = ('x'):rep(10000) })
+    again(b, { command = ('x'):rep(10000) })
     t.ok(not vim.list_contains(b.asked[1].choices, 'always'))
   end)
 
-  it('is not offered for an id, which is another one in the next editor', function()
+  it('is not a choice for an id, which means something else in the next editor', function()
     for name, args in pairs({ ['shell.jobs'] = { action = 'stop', id = 'job1' }, ['test.run'] = { run = 'run1' } }) do
-      local b, tool = bench(), require('mcp-tools.tools.' .. name)
+      local b, tool = setup(), require('mcp-tools.tools.' .. name)
       b.tool({ always_for = tool.always_for, short_lived = tool.short_lived })
-      b.says('deny')
-      b.run(args)
+      again(b, args)
       t.ok(not vim.list_contains(b.asked[1].choices, 'always'), name)
       t.ok(vim.list_contains(b.asked[1].choices, 'session'), name)
     end
   end)
 
-  it('is set by every bundled tool that runs what its arguments say', function()
+  it('is limited by arguments in every bundled tool that runs what its arguments contain', function()
     local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call test.run'
       .. ' debug.run debug.step debug.inspect'
     for name in names:gmatch('%S+') do
@@ -520,50 +487,47 @@ describe('"always" for a tool that runs what its arguments say', function()
     end
   end)
 
-  it('allows breakpoints without an expression, and none that the program evaluates', function()
-    local b = bench()
+  it('allows breakpoints without an expression, but none with an expression', function()
+    local b = setup()
     b.tool({ always_for = require('mcp-tools.tools.debug.breakpoints').always_for })
-    b.says('always')
+    b.reply('always')
     t.eq('ran', (b.run({ set = { { line = 1 } } })))
-    b.says('deny')
-    t.eq('ran', (b.run({ set = { { line = 2 } } })))
+    t.eq('ran', again(b, { set = { { line = 2 } } }))
     for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
-      t.eq('access_denied', (b.run({ set = { { line = 1 }, { line = 1, [name] = 'run()' } } })))
+      t.eq('asked', again(b, { set = { { line = 1 }, { line = 1, [name] = 'run()' } } }))
     end
   end)
 
-  it('does not allow a test by an id, which may be of a file outside the project', function()
+  it('does not allow a test by its id, whose file may be outside the project', function()
     for name, args in pairs({
       ['test.run'] = { tests = { outside .. '/test_x.py::test_x' } },
       ['debug.run'] = { test = outside .. '/test_x.py::test_x' },
     }) do
-      local b = bench()
+      local b = setup()
       b.tool({ always_for = require('mcp-tools.tools.' .. name).always_for })
-      b.says('always')
+      b.reply('always')
       t.eq('ran', (b.run({})))
-      b.says('deny')
-      t.eq('ran', (b.run({})))
-      t.eq('access_denied', (b.run(args)))
+      t.eq({ 'ran', 'asked' }, { again(b, {}), again(b, args) })
     end
   end)
 end)
 
-it('a grant for a session is for clients of the same name where the connection has no session', function()
-  local b = bench()
-  b.says('session')
+it('without a session id, a grant for the session applies to clients of the same name', function()
+  local b = setup()
+  b.reply('session')
   local function run(name)
     local call = b.executor:execute('x', {}, { host = 'mcp', client = { name = name } })
     return call.outcome.error and call.outcome.error.code or call.outcome.value
   end
   t.eq('ran', run('claude-code'))
-  b.says('deny')
+  b.reply('deny')
   t.eq({ 'ran', 'access_denied' }, { run('claude-code'), run('other') })
 end)
 
 describe('a denial', function()
-  it('tells the client the reason that the user typed', function()
-    local b = bench()
-    b.person = function(_, answer) answer('deny', nil, nil, 'rounding hides bugs') end
+  it('passes the reason that the user typed to the client', function()
+    local b = setup()
+    b.user = function(_, answer) answer('deny', nil, nil, 'rounding hides bugs') end
     local _, call = b.run()
     t.matches('said no: "rounding hides bugs"', call.outcome.error.message)
   end)
@@ -573,18 +537,18 @@ describe('a denial', function()
     return call.outcome.error.message
   end
 
-  it('tells the client what it can do, and nothing that takes the guard away', function()
-    local b = bench()
+  it('tells the client what it can do, and not how to disable the check', function()
+    local b = setup()
     local messages = { message_of(b, { path = root .. '/.env' }) }
     t.matches('%.env is sensitive. No tool can access it', messages[1])
     config.setup({ approval = { tools = { x = 'deny' } } })
     table.insert(messages, message_of(b))
     t.matches('configuration denies it. Continue without it', messages[#messages])
     config.reset()
-    b.says('deny')
+    b.reply('deny')
     table.insert(messages, message_of(b))
     t.matches('said no. Do not try it again unless the user tells you to', messages[#messages])
-    b.says('never')
+    b.reply('never')
     table.insert(messages, message_of(b))
     table.insert(messages, message_of(b))
     t.matches('always denies it. Continue without it', messages[#messages])
@@ -595,7 +559,7 @@ describe('a denial', function()
     end
   end)
 
-  it('names a tool so that its name ends nowhere else than it should', function()
+  it('quotes any tool name in the line of configuration', function()
     local answers = require('mcp-tools.approval.answers')
     for _, name in ipairs({ 'plain', 'a"] = "allow', 'end', 'a\\', 'a\n\27é', '1st', 'with space', ']]' }) do
       local line = answers.remedy(name, { action = 'ask', by = 'annotations' })
@@ -607,26 +571,26 @@ describe('a denial', function()
   end)
 end)
 
-it('denials in a row make it possible to silence that session alone', function()
-  local b = bench()
-  b.says('deny')
+it('after several denials in a row the user can deny all further questions of that session', function()
+  local b = setup()
+  b.reply('deny')
   b.run()
   b.run()
-  b.says('once')
+  b.reply('once')
   b.run()
-  b.says('deny')
+  b.reply('deny')
   for _ = 1, 3 do
     b.run()
     t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
   end
-  b.says('silence')
+  b.reply('silence')
   t.eq('access_denied', (b.run()))
   local count = #b.asked
   local result, call = b.run()
   t.eq({ 'access_denied', count }, { result, #b.asked })
   t.matches('denied all further questions', call.outcome.error.message)
   t.eq('user: silence', call.decision.by)
-  b.says(nil)
+  b.reply(nil)
   b.gateway.grants:unsilence()
   t.eq('waiting_approval', (b.run()))
   t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
@@ -635,20 +599,20 @@ it('denials in a row make it possible to silence that session alone', function()
   t.eq('ran', (b.run()))
 end)
 
-describe('whatever fails', function()
-  it('denies', function()
-    local b = bench()
-    b.person = function() error('no window') end
+describe('an internal failure', function()
+  it('denies the call', function()
+    local b = setup()
+    b.user = function() error('no window') end
     t.eq('access_denied', (b.run()))
-    b.says(nil)
+    b.reply(nil)
     b.gateway.ledger.verdict = function() error('no ledger') end
     b.tool({ annotations = { read_only = true } })
     t.eq('access_denied', (b.run()))
     t.eq({}, b.ran)
   end)
 
-  it('asks when earlier decisions cannot be read, whatever the rules say', function()
-    local b = bench()
+  it('asks when earlier decisions cannot be read, whatever the rules are', function()
+    local b = setup()
     b.gateway:trust(b.registry:get('x'), 'trusted')
     vim.uv.fs_chmod(base .. '/state/ledger', tonumber('777', 8))
     b.gateway.ledger.projects = {}
@@ -664,21 +628,21 @@ describe('files', function()
     local call = Call.new({ id = 'x', name = 'x', host = 'test' })
     call.definition = { name = 'x', description = 'x', annotations = { read_only = true } }
     call.args = args
-    local decision = bench().gateway:judge(call)
+    local decision = setup().gateway:judge(call)
     return decision.action
   end
 
-  it('outside are found however they are written, and wherever they stand', function()
+  it('outside the project are found in every notation and argument', function()
     vim.uv.fs_symlink(outside .. '/new.txt', root .. '/dangling')
     vim.uv.fs_symlink('../outside/new.txt', root .. '/relative')
     vim.uv.fs_symlink('relative', root .. '/twice')
-    vim.uv.fs_symlink(outside, root .. '/folder')
+    vim.uv.fs_symlink(outside, root .. '/directory')
     vim.env.MCPT_OUTSIDE = outside
     for _, path in ipairs({
       root .. '/dangling',
       root .. '/relative',
       root .. '/twice',
-      root .. '/folder/../../outside/out.txt',
+      root .. '/directory/../../outside/out.txt',
       root .. '/in.txt/../../outside/out.txt',
       'file://' .. root .. '/%2e%2e/outside/out.txt',
       'FILE://localhost' .. outside .. '/out.txt',
@@ -707,7 +671,7 @@ describe('files', function()
     t.eq('allow', verdict({ profile = '/x', pathology = '/x', xpath = '/html' }))
   end)
 
-  it('are found in each form of a file URI, and asked for where readers of URIs differ', function()
+  it('are found in each form of a file URI; ambiguous forms ask', function()
     for uri, expected in pairs({
       ['file:' .. outside .. '/out.txt'] = 'ask',
       ['file:/' .. root .. '/../outside/out.txt'] = 'ask',
@@ -725,7 +689,7 @@ describe('files', function()
     end
   end)
 
-  it('that a tool might find by a pattern are asked for, unless they are called so', function()
+  it('with a wildcard that a tool might expand ask, unless a file has that name', function()
     for _, name in ipairs({ '.en?', '.e*', '.en[v]', '{x,../outside/out.txt}', '[id]/x.txt' }) do
       t.eq({ name, 'ask' }, { name, verdict({ path = root .. '/' .. name }) })
     end
@@ -738,7 +702,7 @@ describe('files', function()
     t.eq('ask', verdict({ path = root .. '/[id]/{new,../../outside/out}.txt' }))
   end)
 
-  it('that no one can judge are denied', function()
+  it('that cannot be judged are denied', function()
     vim.uv.fs_symlink('b', root .. '/a')
     vim.uv.fs_symlink('a', root .. '/b')
     for _, path in ipairs({ root .. '/a', root .. '/a/x', root .. '/in.txt\0', 'file://' .. root .. '/in%00.txt' }) do

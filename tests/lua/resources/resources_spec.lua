@@ -9,20 +9,17 @@ local function refused(uri)
   t.eq({ code = 'not_found', message = 'Resource not found' }, project.run('resource', uri).error)
 end
 
---- How often a resource says that it has changed, from a subscription on.
+--- Subscribes to a resource; `count` is the number of its notifications.
 local function watched(uri)
   require('mcp-tools.instances.project').fix(project.root)
   local located = assert(require('mcp-tools.calls.kinds.resource').find(core.get().registry, uri))
   local heard = { count = 0 }
   heard.stop = located.resource.watch(function() heard.count = heard.count + 1 end, located.params)
-  --- Waits for the next one that comes because of `fn`, a function or a command.
+  --- Waits for a notification that `fn`, a function or a command, causes.
   function heard.after(fn)
     local before = heard.count
-    if type(fn) == 'string' then
-      vim.cmd(fn)
-    else
-      fn()
-    end
+    local run = type(fn) == 'string' and function() vim.cmd(fn) end or fn
+    run()
     t.wait(function() return heard.count > before end, 3000, 'a change of ' .. uri)
   end
   return heard
@@ -32,7 +29,7 @@ before_each(project.open)
 after_each(project.close)
 
 describe('nvim://buffers', function()
-  it('lists what is open, with the URI of what may be read', function()
+  it('lists open buffers, with the URI of each that may be read', function()
     vim.cmd.edit(project.write('sub/a b.lua', 'one\ntwo\n'))
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'ONE' })
     vim.bo.filetype = 'lua'
@@ -51,7 +48,7 @@ describe('nvim://buffers', function()
     t.eq(true, by_path[project.root .. '/.env'].current)
   end)
 
-  it('hears of buffers that come, go and change', function()
+  it('notifies when buffers open, close and change', function()
     local heard = watched('nvim://buffers')
     heard.after(function() vim.cmd.edit(project.write('a.txt', 'x')) end)
     heard.after('silent! bwipeout!')
@@ -63,28 +60,26 @@ describe('nvim://buffers', function()
 end)
 
 describe('nvim://buffer/{+path}', function()
-  it('is the text as the person has it, with the last line ending as it is', function()
+  it('is the text in the buffer, with its last line ending', function()
     local path = project.write('a.lua', 'one\ntwo\n')
     vim.cmd.edit(path)
     vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'unsaved é' })
     local contents = project.contents('nvim://buffer/a.lua')
-    t.eq(
-      { 'one\nunsaved é\n', 'text/plain', 'nvim://buffer/a.lua' },
-      { contents.text, contents.mimeType, contents.uri }
-    )
+    t.eq({ 'one\nunsaved é\n', 'text/plain' }, { contents.text, contents.mimeType })
+    t.eq('nvim://buffer/a.lua', contents.uri)
     t.eq(contents.text, project.contents('nvim://buffer/' .. path).text)
     vim.cmd.edit(project.write('no-end.txt', 'last'))
     t.eq('last', project.contents('nvim://buffer/no-end.txt').text)
   end)
 
-  it('repairs bytes that are not UTF-8 and says so', function()
+  it('repairs bytes that are not UTF-8 and reports that', function()
     vim.cmd('edit ++enc=latin1 ++bad=keep ' .. project.write('x.txt', 'x'))
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'a\255b' })
     local contents = project.contents('nvim://buffer/x.txt')
     t.eq({ 'a\239\191\189b', { lossy = true } }, { vim.trim(contents.text), contents._meta })
   end)
 
-  it('is not there for what is not open, sensitive or elsewhere', function()
+  it('is not found for a file that is not open, is sensitive, or is outside the project', function()
     project.write('a.lua', 'x')
     refused('nvim://buffer/a.lua')
     refused('nvim://buffer/none.lua')
@@ -98,7 +93,7 @@ describe('nvim://buffer/{+path}', function()
     refused('nvim://buffer/a.lua')
   end)
 
-  it('hears of every edit, through reload, close and open again', function()
+  it('notifies of every edit, also after reload, close and reopening', function()
     local path = project.write('a.lua', 'one\n')
     local heard = watched('nvim://buffer/a.lua')
     heard.after('edit ' .. path)
@@ -115,7 +110,7 @@ describe('nvim://buffer/{+path}', function()
     t.eq(before, heard.count)
   end)
 
-  it('hears when a buffer is renamed to it or away, or has it by a link; not of other files', function()
+  it('notifies when a buffer is renamed to or from the path, also through a link', function()
     local path = project.write('a.lua', 'one\n')
     vim.uv.fs_symlink(path, project.root .. '/link.lua')
     local heard = watched('nvim://buffer/a.lua')
@@ -150,7 +145,7 @@ describe('nvim://diagnostics', function()
     return vim.api.nvim_get_current_buf()
   end
 
-  it('lists all, the worst of each file first, counted as clients count', function()
+  it('lists all diagnostics, the most severe of each file first, with 1-based columns', function()
     set('a.lua', 'é = x\nok\n', {
       { lnum = 1, col = 0, severity = vim.diagnostic.severity.HINT, message = 'mild' },
       {
@@ -166,29 +161,16 @@ describe('nvim://diagnostics', function()
     set('b.lua', 'x', { { lnum = 0, col = 0, severity = vim.diagnostic.severity.WARN, message = 'hm' } })
     local view = project.data('nvim://diagnostics')
     t.eq({ error = 1, warning = 1, hint = 1 }, view.counts)
-    local first = view.diagnostics[1]
-    first.bufnr = nil
-    t.eq({
-      path = 'a.lua',
-      line = 1,
-      column = 3,
-      end_line = 1,
-      end_column = 4,
-      severity = 'error',
-      message = 'bad',
-      source = 's',
-      code = 'E1',
-    }, first)
+    t.has({ path = 'a.lua', line = 1, column = 3, end_line = 1, end_column = 4 }, view.diagnostics[1])
+    t.has({ severity = 'error', message = 'bad', source = 's', code = 'E1' }, view.diagnostics[1])
     t.eq({ 3, 'mild', 'b.lua' }, { view.total, view.diagnostics[2].message, view.diagnostics[3].path })
     local one = project.data('nvim://diagnostics/b.lua')
     t.eq({ 'b.lua', 1, 'hm' }, { one.path, one.total, one.diagnostics[1].message })
-    t.eq(
-      { 0, false },
-      { project.data('nvim://diagnostics/none.lua').total, project.data('nvim://diagnostics/none.lua').open }
-    )
+    local none = project.data('nvim://diagnostics/none.lua')
+    t.eq({ 0, false }, { none.total, none.open })
   end)
 
-  it('tells of sensitive and foreign files only how many there are', function()
+  it('returns only the count for sensitive files and files outside the project', function()
     set('.env', 'KEY=hidden', { { lnum = 0, col = 0, message = 'unused value hidden' } })
     set(project.base .. '/outside.txt', 'x', { { lnum = 0, col = 0, message = 'elsewhere' } })
     local contents = project.contents('nvim://diagnostics')
@@ -200,7 +182,7 @@ describe('nvim://diagnostics', function()
     refused('nvim://diagnostics/' .. project.base .. '/outside.txt')
   end)
 
-  it('hears of changes, of one file only of its own', function()
+  it('notifies of changes; a subscription to one file gets only changes of that file', function()
     local a, b = set('a.lua', 'x', {}), set('b.lua', 'x', {})
     local all, one = watched('nvim://diagnostics'), watched('nvim://diagnostics/a.lua')
     all.after(function() vim.diagnostic.set(namespace, b, { { lnum = 0, col = 0, message = 'x' } }) end)
@@ -214,7 +196,7 @@ end)
 describe('nvim://selection', function()
   local function selection() return project.data('nvim://selection').selection end
 
-  it('is what was selected, by characters, lines or as a block', function()
+  it('is the last selection, by characters, lines or block', function()
     vim.cmd.edit(project.write('a.txt', 'aé bc\ndef\nghi\n'))
     t.eq(vim.NIL, selection())
     vim.cmd('normal! 1G0lvlj\27')
@@ -229,7 +211,7 @@ describe('nvim://selection', function()
     t.eq({ 'ef\nhi', 'block' }, { got.text, got.mode })
   end)
 
-  it('is what is selected right now', function()
+  it('is the active selection in visual mode', function()
     vim.cmd.edit(project.write('a.txt', 'abc\ndef\n'))
     vim.cmd('normal! 2G$vh')
     local got = selection()
@@ -237,7 +219,7 @@ describe('nvim://selection', function()
     vim.cmd('normal! \27')
   end)
 
-  it('keeps its text when that may not be given', function()
+  it('omits its text when the file may not be read', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     vim.cmd('normal! V\27')
     local got = selection()
@@ -249,7 +231,7 @@ describe('nvim://selection', function()
 end)
 
 describe('nvim://cursor', function()
-  it('says where the person is, beside a terminal too', function()
+  it('is the position in the last normal window, also from a terminal', function()
     vim.cmd.edit(project.write('a.txt', 'one\naé b\n'))
     vim.api.nvim_win_set_cursor(0, { 2, 3 })
     local function place()
@@ -261,7 +243,7 @@ describe('nvim://cursor', function()
     t.eq({ 'a.txt', 2, 3, 'aé b' }, place())
   end)
 
-  it('is in a line with a NUL byte', function()
+  it('is correct in a line with a NUL byte', function()
     vim.cmd.edit(project.write('a.log', 'one\0zwölf drei\n'))
     vim.api.nvim_win_set_cursor(0, { 1, 10 })
     local cursor = project.data('nvim://cursor').cursor
@@ -272,7 +254,7 @@ describe('nvim://cursor', function()
     t.eq({ 5, 10 }, { found.column, found.end_column })
   end)
 
-  it('keeps the text of a sensitive line', function()
+  it('omits the text of a sensitive line', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     local cursor = project.data('nvim://cursor').cursor
     t.eq({ '.env', nil, 'sensitive' }, { cursor.path, cursor.text, cursor.withheld })
@@ -280,7 +262,7 @@ describe('nvim://cursor', function()
 end)
 
 describe('nvim://quickfix', function()
-  it('lists entries, without the text of what may not be read', function()
+  it('lists entries, without the text of files that may not be read', function()
     vim.fn.setqflist({}, ' ', {
       title = 'search',
       items = {
@@ -296,7 +278,7 @@ describe('nvim://quickfix', function()
     t.eq({ text = 'just a note' }, list.entries[3])
   end)
 
-  it('keeps the lines of a file whose buffer is gone, and what looks like a secret', function()
+  it('redacts lines of a sensitive file whose buffer is gone, and known secrets', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden-value\nOTHER=hidden-too'))
     local bufnr = vim.api.nvim_get_current_buf()
     vim.fn.setqflist({}, ' ', {
@@ -316,7 +298,7 @@ describe('nvim://quickfix', function()
     t.eq({ 4, 'it says [secret]', 'with [secret]' }, { list.total, list.entries[3].text, list.entries[4].text })
   end)
 
-  it('keeps what the entry of a file that may be read quotes of one that may not', function()
+  it('redacts quotes of a sensitive file in entries of other files', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden-value'))
     vim.cmd.edit(project.write('a.lua', 'local token = 1'))
     vim.fn.setqflist({
@@ -336,7 +318,7 @@ describe('nvim://quickfix', function()
     t.ok(not project.prompt('fix_diagnostics'):find('hidden-value', 1, true))
   end)
 
-  it('loses buffers while it is read', function()
+  it('can be read while buffers are closed', function()
     local items = {}
     for i = 1, 900 do
       local name = project.root .. '/' .. i .. '.txt'
@@ -352,19 +334,17 @@ describe('nvim://quickfix', function()
     t.eq({ 900, { withheld = 'not a plain file' } }, { #list.entries, list.entries[900] })
   end)
 
-  it('is not taken whole when it is long', function()
+  it('is truncated when it is long', function()
     local items = {}
     for i = 1, 200000 do
       items[i] = { text = 'note ' .. i }
     end
     vim.fn.setqflist(items)
-    local begun = os.clock()
     local list = project.data('nvim://quickfix')
-    t.ok(os.clock() - begun < 1)
     t.eq({ 200000, 1000, 'note 1000' }, { list.total, #list.entries, list.entries[1000].text })
   end)
 
-  it('hears of setqflist, which has no event', function()
+  it('notifies of setqflist, which triggers no event', function()
     local heard = watched('nvim://quickfix')
     heard.after(function() vim.fn.setqflist({ { text = 'new' } }) end)
     heard.stop()
@@ -372,7 +352,7 @@ describe('nvim://quickfix', function()
 end)
 
 describe('nvim://messages', function()
-  it('is the history without secrets, and shows nothing', function()
+  it('is the message history without secrets, and reading it shows nothing', function()
     vim.cmd.edit(project.write('.env', 'PIN_CODE=778899\n'))
     vim.cmd('messages clear')
     vim.cmd('echomsg "hello there"')
@@ -385,7 +365,7 @@ describe('nvim://messages', function()
     t.eq('n', vim.api.nvim_get_mode().mode)
   end)
 
-  it('keeps the lines of a sensitive buffer that is gone', function()
+  it('redacts lines of a sensitive buffer that is gone', function()
     vim.cmd.edit(project.write('.env', 'PIN_CODE=778899\n'))
     vim.cmd('messages clear')
     vim.cmd('echomsg "line was PIN_CODE=778899, the code 778899"')
@@ -393,7 +373,7 @@ describe('nvim://messages', function()
     t.eq('line was [secret], the code [secret]', project.contents('nvim://messages').text)
   end)
 
-  it('holds the editor for a moment only, however many sensitive buffers there are', function()
+  it('does not block the main thread, even with many sensitive buffers', function()
     for i = 1, 30 do
       local lines = {}
       for n = 1, 500 do
@@ -406,15 +386,13 @@ describe('nvim://messages', function()
       vim.cmd(("echomsg 'export NAME_3_%d=value-3-%d %s'"):format(i, i, ('x'):rep(600)))
     end
     local check_turns = t.watch_turns()
-    local begun = os.clock()
     for _ = 1, 20 do
       t.ok(not project.contents('nvim://messages').text:find('value', 1, true))
     end
     check_turns()
-    t.ok(os.clock() - begun < 4, ('%d ms'):format((os.clock() - begun) * 1e3))
   end)
 
-  it('gives the end when there is much', function()
+  it('is truncated to its end when it is long', function()
     vim.cmd('messages clear')
     for i = 1, 100 do
       vim.cmd(("echomsg '%d %s'"):format(i, ('x'):rep(700)))
@@ -427,7 +405,7 @@ describe('nvim://messages', function()
 end)
 
 describe('nvim://status, modules, discovery', function()
-  it('show the editor', function()
+  it("show the editor's state", function()
     vim.cmd.edit(project.write('a.txt', 'x'))
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'y' })
     local status = project.data('nvim://status')
@@ -438,23 +416,10 @@ describe('nvim://status, modules, discovery', function()
 
   it('count the buffers of a language server', function()
     vim.cmd.edit(project.write('a.txt', 'x'))
-    local id = vim.lsp.start({
-      name = 'spec',
-      cmd = function()
-        return {
-          request = function(_, _, callback)
-            callback(nil, { capabilities = {} })
-            return true, 1
-          end,
-          notify = function() end,
-          is_closing = function() end,
-          terminate = function() end,
-        }
-      end,
-    })
-    t.eq({ { name = 'spec', buffers = 1 } }, project.data('nvim://status').language_servers)
+    local server = require('lsp_double').start(vim.api.nvim_get_current_buf(), project.root, {}, {})
+    t.eq({ { name = 'double', buffers = 1 } }, project.data('nvim://status').language_servers)
     t.ok(not vim.fn.execute('messages'):find('deprecated', 1, true))
-    vim.lsp.stop_client(assert(id), true)
+    vim.lsp.stop_client(server.client.id, true)
   end)
 
   it('name plugins and modules', function()
@@ -468,7 +433,7 @@ describe('nvim://status, modules, discovery', function()
     t.ok(not vim.list_contains(names, 'runtime'))
   end)
 
-  it('say what was found, and what was not taken in', function()
+  it('list what was found, and definitions that were refused', function()
     core.get().registry:add('prompts', { name = 'broken' })
     local found = project.data('nvim://discovery')
     core.get().registry.refused["prompt 'broken'"] = nil
@@ -480,7 +445,7 @@ describe('nvim://status, modules, discovery', function()
     t.ok(found.cache_age_ms.resources >= 0)
   end)
 
-  it('hear of new definitions', function()
+  it('notify of new definitions', function()
     local heard = watched('nvim://discovery')
     local registry = core.get().registry
     heard.after(function() registry:add('prompts', { name = 'spec', description = 'x', get = print }) end)
@@ -494,7 +459,7 @@ end)
 describe('file:///{+path}', function()
   local function uri(name) return 'file://' .. project.root .. '/' .. name end
 
-  it('is the file on disk, as text or bytes', function()
+  it('is the file on disk, as text or base64', function()
     local path = project.write('a.json', '{"é":1}')
     vim.cmd.edit(path)
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
@@ -512,14 +477,14 @@ describe('file:///{+path}', function()
     t.eq('', project.contents(uri('empty')).text)
   end)
 
-  it('misses all alike', function()
+  it('is not found, in the same words, for every file that may not be read', function()
     project.write('.env', 'KEY=hidden')
-    project.write('folder/x', 'x')
+    project.write('directory/x', 'x')
     vim.uv.fs_symlink('/etc/passwd', project.root .. '/link')
     vim.system({ 'mkfifo', project.root .. '/pipe' }):wait()
     project.write('locked', 'x')
     vim.uv.fs_chmod(project.root .. '/locked', 0)
-    local names = { '.env', 'folder', 'link', 'none', 'pipe', '../outside.txt' }
+    local names = { '.env', 'directory', 'link', 'none', 'pipe', '../outside.txt' }
     if vim.uv.getuid() ~= 0 then
       table.insert(names, 'locked')
     end
@@ -528,7 +493,7 @@ describe('file:///{+path}', function()
     end
   end)
 
-  it('of a buffer that is too large is not copied first', function()
+  it('of a large buffer is refused before it is copied', function()
     require('mcp-tools').setup({ limits = { resource = 2048 } })
     vim.cmd.edit(project.root .. '/open.txt')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { ('x'):rep(2047) })
@@ -545,7 +510,7 @@ describe('file:///{+path}', function()
     t.ok(used < 1024, ('%d KiB were made'):format(used))
   end)
 
-  it('is too large at a byte beyond the limit, without reading it', function()
+  it('is refused one byte above the limit, without being read', function()
     require('mcp-tools').setup({ limits = { resource = 2048 } })
     project.write('fits', ('x'):rep(2048))
     t.eq(2048, #project.contents(uri('fits')).text)
@@ -561,7 +526,7 @@ describe('file:///{+path}', function()
     refused(uri('.env'))
   end)
 
-  it('hears of writes by others, also by rename', function()
+  it('notifies when other processes write or rename the file', function()
     local path = project.write('a.txt', 'x')
     local heard = watched(uri('a.txt'))
     heard.after(function() project.write('a.txt', 'y') end)
@@ -569,7 +534,7 @@ describe('file:///{+path}', function()
     heard.stop()
   end)
 
-  it('completes what is in the project', function()
+  it('completes files in the project', function()
     project.write('lua/a.lua', 'x')
     project.write('lua/b/c.lua', 'x')
     project.write('lua/.env', 'x')

@@ -1,4 +1,4 @@
--- A project in a folder of its own, with files, for specs about what the editor shows of one.
+-- A project in its own directory, with files, for specs about what the editor shows of it.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -26,7 +26,7 @@ end
 ---@return string
 function M.disk(name) return vim.fn.readblob(name:sub(1, 1) == '/' and name or M.root .. '/' .. name) end
 
---- An empty project, which the editor is in.
+--- Creates an empty project and changes to its directory.
 function M.open()
   vim.fn.delete(M.base, 'rf')
   vim.fn.mkdir(M.root .. '/.git', 'p')
@@ -44,13 +44,22 @@ function M.close()
   config.reset()
 end
 
+--- Runs a function, or a command, at the next event of files that match.
+---@param event string
+---@param pattern string
+---@param fn string|fun(args: table)
+function M.once(event, pattern, fn)
+  local key = type(fn) == 'string' and 'command' or 'callback'
+  vim.api.nvim_create_autocmd(event, { pattern = pattern, once = true, [key] = fn })
+end
+
 ---@return mcp-tools.Outcome
 function M.run(kind, name, args)
   local call = core.get().executor:execute(name, args or {}, { kind = kind, host = 'test' })
   return t.ended(call, 20000, kind .. ' ' .. name)
 end
 
---- Offers groups of tools; what would ask is let through.
+--- Enables groups of tools and allows all calls.
 ---@param groups string[]
 function M.offer(groups)
   config.setup({ tools = groups, approval = { rule = t.returns('allow') } })
@@ -69,7 +78,7 @@ function M.text(name, args)
   return outcome.payload and outcome.payload.text, outcome.error
 end
 
---- What a question about a tool shows of it, once all is known.
+--- The preview of a call in a question, once it is complete.
 ---@param definition mcp-tools.Definition
 ---@return string?, mcp-tools.Error?
 function M.previewed(definition, args)
@@ -78,21 +87,21 @@ function M.previewed(definition, args)
   t.wait(function()
     text, err = definition.preview(args, again)
     return fault or not text or not text:find('diff appears here')
-  end, 8000, 'what a preview shows')
+  end, 8000, 'the preview')
   if fault then
     return nil, fault
   end
   return text, err
 end
 
---- What a tool gives.
+--- Calls a tool.
 ---@return any value, mcp-tools.Error? err
 function M.call(name, args)
   local outcome = M.run('tool', name, args)
   return outcome.value, outcome.error
 end
 
---- Fails when a tool does not refuse a call.
+--- Asserts that a tool refuses a call.
 ---@param name string
 ---@param code string
 ---@param pattern string in its message
@@ -103,7 +112,7 @@ function M.refused(name, code, pattern, args)
   t.matches(pattern, err.message)
 end
 
---- The only contents of a resource.
+--- The contents of a resource, of which there must be one.
 function M.contents(uri)
   local outcome = M.run('resource', uri)
   t.eq(nil, outcome.error)
@@ -112,14 +121,14 @@ function M.contents(uri)
   return list[1]
 end
 
---- A resource that is data.
+--- The decoded contents of a JSON resource.
 function M.data(uri)
   local contents = M.contents(uri)
   t.eq('application/json', contents.mimeType)
   return vim.json.decode(contents.text)
 end
 
---- Texts of a prompt, one below the other; embedded ones too.
+--- The texts of a prompt, including embedded ones, joined by line breaks.
 function M.prompt(name, args)
   local outcome = M.run('prompt', name, args)
   t.eq(nil, outcome.error)
@@ -131,7 +140,7 @@ function M.prompt(name, args)
   return table.concat(texts, '\n')
 end
 
---- Values of a completion.
+--- Completes an argument and returns the values.
 function M.complete(ref, name, value, arguments)
   local outcome = M.run('completion', 'completion', {
     ref = ref,

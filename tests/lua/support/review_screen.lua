@@ -8,7 +8,7 @@ local api = vim.api
 
 local M = {}
 
---- Begins a test, in an editor that has shown no review: what comes right after another one is guarded.
+--- Begins a test without an earlier review: answers right after one are ignored.
 function M.reset()
   package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
   project.open()
@@ -39,7 +39,7 @@ function M.open(files, more)
   return review.current()
 end
 
---- Types keys as the person does.
+--- Types keys as the user does.
 function M.press(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
 
 --- Returns the window of the legend and its text.

@@ -8,13 +8,7 @@ local t = require('helpers')
 
 local api = vim.api
 local attended
-
-local PRESENTER = {
-  is_attended = function() return attended end,
-  show = function() end,
-  update = function() end,
-  hide = function() end,
-}
+local EDITS = { { old_text = 'a', new_text = 'A' }, { old_text = 'c', new_text = 'C' } }
 
 local function setup(opts)
   local base = { tools = 'all', approval = { default = 'ask', groups = { buffer = 'allow', file = 'allow' } } }
@@ -26,13 +20,19 @@ local function call(tool, args, fields)
   return core.get().executor:execute(tool, args, about)
 end
 
+--- Begins an edit of a file; without `edits`: both EDITS.
+local function start_edit(path, edits) return call('file_edit', { path = path, edits = edits or EDITS }) end
+
 local function shown()
   return t.wait(function() return review.current() end, 2000, 'a review')
 end
 
-local function outcome_of(one)
-  local outcome = t.ended(one, 2000, 'the end of the call')
-  return outcome, outcome.value
+local function outcome_of(one) return t.ended(one, 2000, 'the end of the call') end
+
+local function succeeds(one)
+  local outcome = outcome_of(one)
+  t.eq(nil, outcome.error)
+  return outcome.value
 end
 
 local function fails(one, code, pattern)
@@ -49,7 +49,7 @@ local function edit(name, text)
   return path
 end
 
---- Waits for a number of reviews, and for files in the shown one.
+--- Waits for a number of reviews, and of files in the visible one.
 local function waits(count, files)
   t.wait(function()
     local current = review.current()
@@ -58,7 +58,7 @@ local function waits(count, files)
   return review.current()
 end
 
---- Waits until files have these lines, in the editor or on the disk.
+--- Waits until buffers or files have these lines.
 local function become(expected)
   t.wait(function()
     return vim.iter(expected):all(
@@ -69,12 +69,12 @@ local function become(expected)
   end, 5000, vim.inspect(expected))
 end
 
-local EDITS = { { old_text = 'a', new_text = 'A' }, { old_text = 'c', new_text = 'C' } }
-
 before_each(function()
   project.open()
   attended = true
-  review.set_presenter(PRESENTER)
+  local noop = function() end
+  local is_attended = function() return attended end
+  review.set_presenter({ is_attended = is_attended, show = noop, update = noop, hide = noop })
 end)
 
 after_each(function()
@@ -88,16 +88,14 @@ end)
 describe('with review.when = "ask" an edit', function()
   before_each(function() setup({ review = { when = 'ask' } }) end)
 
-  it('is made as far as it is accepted, in one undo step, and the answer says what was not and why', function()
-    local path = edit()
-    local one = call('file_edit', { path = path, edits = EDITS })
+  it('applies the accepted hunks in one undo step, and reports the rejected ones with reasons', function()
+    local one = start_edit(edit())
     local open = shown()
     t.eq({ 'a', 'b', 'c' }, lines())
     t.eq({ 'claude', 'Edit files' }, { open.client.name, open.title })
     open:accept(1, 1)
     open:reject(1, 2, 'c stays')
-    local outcome, answer = outcome_of(one)
-    t.eq(nil, outcome.error)
+    local answer = succeeds(one)
     t.eq({ 'A', 'b', 'c' }, lines())
     t.eq({ { line = 1, removed = 1, added = 1 } }, answer.files[1].hunks)
     t.eq({ { path = 'a.txt', hunk = 2, line = 3, reason = 'c stays' } }, answer.rejected)
@@ -106,54 +104,50 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'a', 'b', 'c' }, lines())
   end)
 
-  it('of which all is rejected fails with the reason, and nothing is changed', function()
+  it('that is rejected completely fails with the reason, and changes nothing', function()
     local path = edit()
     local tick = vim.b.changedtick
-    local one = call('file_edit', { path = path, edits = EDITS })
+    local one = start_edit(path)
     shown():decide_rest('rejected', 'use tabs')
     fails(one, 'access_denied', 'a.txt:1: use tabs')
     t.eq({ { 'a', 'b', 'c' }, tick }, { lines(), vim.b.changedtick })
   end)
 
-  it('has what the person typed meanwhile, and what they wrote into it', function()
-    local path = edit()
-    local one = call('file_edit', { path = path, edits = EDITS })
+  it('keeps what the user has typed, also in a hunk', function()
+    local one = start_edit(edit())
     local open = shown()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
     t.ok(open:edit(1, 1, { 'first', 'second' }))
     open:decide_rest('accepted')
-    local _, answer = outcome_of(one)
+    local answer = succeeds(one)
     t.eq({ 'mine', 'first', 'second', 'b', 'C' }, lines())
     t.eq(true, answer.edited_by_user)
   end)
 
-  it('is asked for by review instead of a question, but files outside are asked for before', function()
+  it('asks with the review instead of a question, but asks first for files outside', function()
     config.reset()
     mcp_tools.setup({ tools = 'all', review = { when = 'ask' }, ui = { approval = 'event' } })
-    local path = edit()
-    local one = call('file_edit', { path = path, edits = EDITS })
+    local one = start_edit(edit())
     shown():decide_rest('accepted')
-    t.eq(nil, outcome_of(one).error)
+    succeeds(one)
     t.eq('review', one.decision.by)
     local outside = project.write(project.base .. '/outside.txt', 'a\nc\n')
-    one = call('file_edit', { path = outside, edits = EDITS })
-    -- Nobody can be asked here.
+    one = start_edit(outside)
     t.eq('access_denied', outcome_of(one).error.code)
     t.eq(nil, review.current())
   end)
 
-  it('is not made where nobody could review it', function()
+  it('is refused when no user can review it', function()
     local path = edit()
     attended = false
-    fails(call('file_edit', { path = path, edits = EDITS }), 'access_denied', 'no user')
+    fails(start_edit(path), 'access_denied', 'no user')
     t.eq({ 'a', 'b', 'c' }, lines())
   end)
 
   it('of several files is one review', function()
     local a, b = project.write('a.txt', 'old\n'), project.write('b.txt', 'old\nold\n')
-    t.eq(nil, outcome_of(call('file_replace', { query = 'old', replacement = 'new' })).error)
-    local args = { query = 'old', replacement = 'new', expected_count = 3 }
-    local one = call('file_replace', args)
+    succeeds(call('file_replace', { query = 'old', replacement = 'new' }))
+    local one = call('file_replace', { query = 'old', replacement = 'new', expected_count = 3 })
     local open = shown()
     t.eq(2, #open.files)
     open:accept(1, 1)
@@ -163,7 +157,7 @@ describe('with review.when = "ask" an edit', function()
     t.matches('rejected by the user: b.txt:1: not b', vim.inspect(outcome.payload))
   end)
 
-  it('of a new file makes it with the text that was accepted', function()
+  it('of a new file creates it with the accepted text', function()
     local path = project.root .. '/new.txt'
     local one = call('file_write', { path = path, text = 'one\ntwo\n' })
     local open = shown()
@@ -171,8 +165,7 @@ describe('with review.when = "ask" an edit', function()
     t.eq(nil, vim.uv.fs_stat(path))
     open:rewrite(1, { 'one', 'three' })
     open:decide_rest('accepted')
-    local outcome = outcome_of(one)
-    t.eq(nil, outcome.error)
+    succeeds(one)
     t.eq({ 'one', 'three' }, vim.fn.readfile(path))
     one = call('file_write', { path = project.root .. '/no.txt', text = 'x\n' })
     shown():decide_rest('rejected')
@@ -180,7 +173,7 @@ describe('with review.when = "ask" an edit', function()
     t.eq(nil, vim.uv.fs_stat(project.root .. '/no.txt'))
   end)
 
-  it('of how lines end waits for the review like any other', function()
+  it('of line endings is reviewed as well', function()
     local path = project.write('a.txt', 'one\ntwo\n')
     local args = { path = path, text = 'one\r\ntwo' }
     outcome_of(call('file_read', { path = path }))
@@ -193,24 +186,22 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'one', 'two', '' }, vim.fn.readfile(path, 'b'))
     one = call('file_write', args)
     shown():decide_rest('accepted')
-    t.eq(nil, outcome_of(one).error)
+    succeeds(one)
     t.eq({ 'one\r', 'two' }, vim.fn.readfile(path, 'b'))
   end)
 
-  it('is busy, not rejected, when too many wait for the person', function()
+  it('is busy, not rejected, when too many wait for the user', function()
     for i = 1, 8 do
-      call('file_edit', { path = project.write(i .. '.txt', 'a\n'), edits = { EDITS[1] } })
+      start_edit(project.write(i .. '.txt', 'a\n'), { EDITS[1] })
     end
     waits(8)
     local path = project.write('more.txt', 'a\n')
-    local one = call('file_edit', { path = path, edits = { EDITS[1] } })
-    fails(one, 'busy', 'nothing was changed: 8 reviews of this session')
+    fails(start_edit(path, { EDITS[1] }), 'busy', 'nothing was changed: 8 reviews of this session')
     t.eq({ 'a' }, vim.fn.readfile(path))
   end)
 
-  it('is over when its call is cancelled, and the time of the tool stands still until then', function()
-    local path = edit()
-    local one = call('file_edit', { path = path, edits = EDITS })
+  it('ends its review when the call is cancelled, and has no deadline until then', function()
+    local one = start_edit(edit())
     shown()
     t.eq('waiting_input', one.state)
     t.eq(nil, one.deadline)
@@ -219,7 +210,7 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'a', 'b', 'c' }, lines())
   end)
 
-  it('whose text is another by now, or gone, is not told to be rejected', function()
+  it('is stale, not rejected, when its text has changed or is gone', function()
     local ways = {
       ['lines have changed'] = function() api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' }) end,
       ['was closed'] = function() vim.cmd('silent bwipeout!') end,
@@ -227,7 +218,7 @@ describe('with review.when = "ask" an edit', function()
     }
     for why, change in pairs(ways) do
       local path = edit('a.txt', 'a\nb\n')
-      local one = call('file_edit', { path = path, edits = { EDITS[1] } })
+      local one = start_edit(path, { EDITS[1] })
       local seen = shown()
       change()
       seen:decide_rest('accepted')
@@ -236,12 +227,11 @@ describe('with review.when = "ask" an edit', function()
     end
   end)
 
-  it('leaves out a file that was closed meanwhile, and one hunk of a file that others have written', function()
+  it('skips a file that was closed, and a hunk that another process has changed', function()
     local a, b = project.write('a.txt', 'old\n'), edit('b.txt', 'old\nx\nold\n')
-    t.eq(nil, outcome_of(call('file_replace', { query = 'old', replacement = 'new' })).error)
+    succeeds(call('file_replace', { query = 'old', replacement = 'new' }))
     vim.cmd('silent edit ' .. a)
-    local args = { query = 'old', replacement = 'new', expected_count = 3 }
-    local one = call('file_replace', args)
+    local one = call('file_replace', { query = 'old', replacement = 'new', expected_count = 3 })
     local open = shown()
     open:accept(1, 1)
     open:accept(2, 1)
@@ -249,7 +239,7 @@ describe('with review.when = "ask" an edit', function()
     t.wait(function() return open.files[1].gone end)
     project.write('b.txt', 'old\nx\nchanged by others\n')
     open:accept(2, 2)
-    t.eq(nil, outcome_of(one).error)
+    succeeds(one)
     t.eq({ 'old' }, vim.fn.readfile(a))
     t.eq({ 'new', 'x', 'changed by others' }, lines(vim.fn.bufnr(b)))
   end)
@@ -269,14 +259,14 @@ describe('the option review', function()
     return is
   end
 
-  it('is for tools before groups before all', function()
+  it('applies to tools before groups before all', function()
     t.eq(false, is_reviewed({}))
     t.eq(true, is_reviewed({ review = { when = 'ask' } }))
     t.eq(false, is_reviewed({ review = { when = 'ask', groups = { file = 'never' } } }))
     t.eq(true, is_reviewed({ review = { tools = { file_edit = 'ask' } } }))
   end)
 
-  it('is stricter for a client, never less so', function()
+  it('can be stricter for a client, but not less strict', function()
     t.eq(true, is_reviewed({ review = { when = 'never' }, clients = { gemini = { review = 'ask' } } }, 'gemini'))
     t.eq(false, is_reviewed({}, 'claude'))
     config.reset()
@@ -287,9 +277,8 @@ end)
 describe('with review.when = "after" an edit', function()
   before_each(function() setup({ review = { when = 'after' } }) end)
 
-  it('is made at once, and what is rejected is taken back', function()
-    local path = edit()
-    t.eq(nil, outcome_of(call('file_edit', { path = path, edits = EDITS })).error)
+  it('is applied immediately, and reverted when it is rejected', function()
+    succeeds(start_edit(edit()))
     t.eq({ 'A', 'b', 'C' }, lines())
     local open = shown()
     t.ok(open.applied)
@@ -298,46 +287,44 @@ describe('with review.when = "after" an edit', function()
     become({ [0] = { 'A', 'b', 'c' } })
   end)
 
-  it('that comes before the one before it is shown joins it as well', function()
+  it('joins one that is not shown yet', function()
     local a, b = edit('a.txt', 'a\n'), project.write('b.txt', 'a\n')
-    local one = call('file_edit', { path = a, edits = { EDITS[1] } })
-    local two = call('file_edit', { path = b, edits = { EDITS[1] } })
+    local one, two = start_edit(a, { EDITS[1] }), start_edit(b, { EDITS[1] })
     t.eq({}, { outcome_of(one).error, outcome_of(two).error })
     waits(1, 2):decide_rest('accepted')
     become({ [vim.fn.bufnr(a)] = { 'a' }, [b] = { 'a' } })
   end)
 
-  it('joins those before it that were not looked at yet, and leaves alone what the person has typed', function()
+  it('joins earlier ones that were not decided yet, and keeps what the user has typed', function()
     local path = edit()
-    t.eq(nil, outcome_of(call('file_edit', { path = path, edits = { EDITS[1] } })).error)
+    succeeds(start_edit(path, { EDITS[1] }))
     shown()
     api.nvim_buf_set_lines(0, 1, 1, false, { 'mine' })
     local other = project.write('b.txt', 'a\n')
-    t.eq(nil, outcome_of(call('file_edit', { path = other, edits = { EDITS[1] } })).error)
-    t.eq(nil, outcome_of(call('file_edit', { path = path, edits = { EDITS[2] } })).error)
+    succeeds(start_edit(other, { EDITS[1] }))
+    succeeds(start_edit(path, { EDITS[2] }))
     t.eq(2, #waits(1, 2).files[1].hunks)
     review.current():decide_rest('accepted')
     become({ [0] = { 'a', 'mine', 'b', 'c' }, [other] = { 'a' } })
   end)
 
-  it('takes back what was rejected, also when another edit comes before the rest was looked at', function()
+  it('reverts what was rejected, even if another edit comes before the rest was decided', function()
     local a, b = edit('a.txt', 'a\n'), edit('b.txt', 'a\nb\nc\n')
-    outcome_of(call('file_edit', { path = a, edits = { EDITS[1] } }))
-    outcome_of(call('file_edit', { path = b, edits = EDITS }))
+    succeeds(start_edit(a, { EDITS[1] }))
+    succeeds(start_edit(b))
     local open = waits(1, 2)
     open:accept(1, 1)
     open:accept(2, 2)
-    local later = call('file_edit', { path = b, edits = { { search = 'b\n', replace = 'new\n' } } })
-    t.eq(nil, outcome_of(later).error)
+    succeeds(start_edit(b, { { search = 'b\n', replace = 'new\n' } }))
     become({ [vim.fn.bufnr(a)] = { 'a' }, [0] = { 'A', 'new', 'c' } })
     t.eq(1, waits(1, 1):undecided())
   end)
 
-  it('that makes a file is kept open as well, with what is changed in it; rejected, the file is deleted', function()
+  it('of a new file joins its creation; rejected, the file is deleted', function()
     local path = project.root .. '/new.txt'
-    t.eq(nil, outcome_of(call('file_write', { path = path, text = 'a\n\nb\n' })).error)
+    succeeds(call('file_write', { path = path, text = 'a\n\nb\n' }))
     t.eq({ 1, true }, { #shown().files[1].hunks, shown().files[1].made })
-    t.eq(nil, outcome_of(call('file_edit', { path = path, edits = { EDITS[1] } })).error)
+    succeeds(start_edit(path, { EDITS[1] }))
     t.wait(function() return review.current() and vim.deep_equal({ 'A', '', 'b' }, review.current().files[1].base) end)
     t.ok(review.current().files[1].made)
     review.current():reject(1, 1) -- keeps it
@@ -345,7 +332,7 @@ describe('with review.when = "after" an edit', function()
     t.eq({ 'A', '', 'b' }, vim.fn.readfile(path))
 
     local other = project.root .. '/other.txt'
-    t.eq(nil, outcome_of(call('file_write', { path = other, text = 'a\n' })).error)
+    succeeds(call('file_write', { path = other, text = 'a\n' }))
     shown():accept(1, 1)
     t.wait(function() return not vim.uv.fs_stat(other) and vim.fn.bufnr(other) == -1 end)
   end)

@@ -11,9 +11,6 @@ describe('edits', function()
     return { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
   end
 
-  --- Makes lines of a text.
-  local function numbered(count) return t.lines(count, 'line %d') end
-
   local function text_of(bufnr) return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') end
 
   local function open(name, lines)
@@ -29,7 +26,7 @@ describe('edits', function()
     return vim.F.unpack_len(result)
   end
 
-  --- What `User McpToolsEdit` says while `fn` runs.
+  --- The data of the `User McpToolsEdit` events while `fn` runs.
   local function events(fn)
     local list = {}
     local id = api.nvim_create_autocmd('User', {
@@ -51,7 +48,7 @@ describe('edits', function()
   after_each(project.close)
 
   describe('an edit', function()
-    it('is one undo block, also right after another one and in the middle of typing', function()
+    it('is one undo block, also right after another edit and in the middle of typing', function()
       local bufnr = open('a.txt', { 'one', 'two', 'three' })
       api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'zero' })
       t.ok(edit.apply(bufnr, { at(0, 0, 0, 4, 'ZERO'), at(3, 0, 3, 5, 'THREE') }))
@@ -65,8 +62,8 @@ describe('edits', function()
       t.eq({ 'ZERO\nONE\ntwo\nTHREE', 'ZERO\none\ntwo\nTHREE', 'zero\none\ntwo\nthree', 'one\ntwo\nthree' }, seen)
     end)
 
-    it('leaves marks, extmarks, folds, cursors and views with their text', function()
-      local bufnr = open('a.txt', numbered(200))
+    it('keeps marks, extmarks, folds, cursors and views at their text', function()
+      local bufnr = open('a.txt', t.lines(200, 'line %d'))
       vim.wo.foldmethod = 'manual'
       vim.cmd('120,130fold')
       api.nvim_buf_set_mark(bufnr, 'a', 100, 2, {})
@@ -82,7 +79,7 @@ describe('edits', function()
       for i, win in ipairs(api.nvim_list_wins()) do
         before[i] = api.nvim_win_call(win, vim.fn.winsaveview)
       end
-      local new = numbered(200)
+      local new = t.lines(200, 'line %d')
       new[10] = 'LINE 10'
       table.insert(new, 20, 'a new one')
       table.insert(new, 20, 'and another')
@@ -103,7 +100,7 @@ describe('edits', function()
       }, result.hunks)
     end)
 
-    it('works in a buffer that has changes and is in no window, and does not write it', function()
+    it('works in a modified buffer without a window, and does not write it', function()
       local bufnr, path = open('a.txt', { 'one', 'two' })
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
       vim.o.hidden = true
@@ -113,19 +110,11 @@ describe('edits', function()
       t.eq(api.nvim_buf_get_changedtick(bufnr), result.changedtick)
     end)
 
-    it('keeps the line breaks of the file', function()
-      local path = project.write('a.txt', 'one\r\ntwo\r\n')
-      vim.cmd('silent edit ' .. path)
-      t.ok(edit.apply(0, { at(0, 0, 1, 0, '1\r\n1b\r\n') }))
-      vim.cmd('silent write')
-      t.eq('1\r\n1b\r\ntwo\r\n', project.disk(path))
-    end)
-
     it('that changes nothing leaves no trace', function()
       local bufnr = open('a.txt', { 'one', 'two' })
       local tick, seq = api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur
-      local told = events(function() t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks) end)
-      t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, told })
+      local seen_events = events(function() t.eq({}, t.ok(edit.apply(bufnr, { at(0, 0, 2, 0, 'one\ntwo\n') })).hunks) end)
+      t.eq({ tick, seq, {} }, { api.nvim_buf_get_changedtick(bufnr), vim.fn.undotree().seq_cur, seen_events })
       t.eq(false, vim.bo[bufnr].modified)
     end)
 
@@ -149,7 +138,7 @@ describe('edits', function()
       refused('not_found', 'no loaded buffer')
     end)
 
-    it('is all or nothing, also when the editor refuses it half way', function()
+    it('is all or nothing, also when it fails half way', function()
       local bufnr = open('a.txt', { 'one', 'two', 'three' })
       local view, seq = vim.fn.winsaveview(), vim.fn.undotree().seq_cur
       local count = 0
@@ -166,28 +155,22 @@ describe('edits', function()
       t.eq({ view, seq }, { vim.fn.winsaveview(), vim.fn.undotree().seq_cur })
     end)
 
-    it('is told to others, whose failure does not matter', function()
+    it('triggers an event, whose handlers may fail', function()
       local bufnr, path = open('a.txt', { 'one', 'two' })
-      local told = events(function() t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() })) end)
-      t.eq({
-        {
-          path = path,
-          bufnr = bufnr,
-          change = require('mcp-tools.editor.edit.history').list()[1].id,
-          tool = 'some_tool',
-          host = 'mcp',
-          client = { name = 'claude' },
-          hunks = { { line = 2, removed = 0, added = 1 } },
-        },
-      }, told)
+      local seen_events = events(function() t.ok(edit.apply(bufnr, { at(1, 0, 1, 0, 'new\n') }, { ctx = ctx() })) end)
+      local change = require('mcp-tools.editor.edit.history').list()[1].id
+      local hunk = { line = 2, removed = 0, added = 1 }
+      t.has({ path = path, bufnr = bufnr, change = change, hunks = { hunk } }, seen_events[1])
+      t.has({ tool = 'some_tool', host = 'mcp', client = { name = 'claude' } }, seen_events[1])
+      t.eq(1, #seen_events)
       local id = api.nvim_create_autocmd('User', { pattern = 'McpToolsEdit', command = 'throw "no"' })
       t.ok(edit.apply(bufnr, { at(0, 0, 0, 0, 'x') }))
       api.nvim_del_autocmd(id)
     end)
   end)
 
-  it('a preview of an edit is a unified diff, and changes nothing', function()
-    local bufnr = open('a.txt', numbered(20))
+  it('a preview is a unified diff and changes nothing', function()
+    local bufnr = open('a.txt', t.lines(20, 'line %d'))
     local tick = api.nvim_buf_get_changedtick(bufnr)
     local text = edit.preview(bufnr, { at(9, 0, 9, 4, 'LINE') }, { root = project.root, context = 1 })
     t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -9,3 +9,3 @@\n line 9\n-line 10\n+LINE 10\n line 11\n', text)
@@ -200,9 +183,15 @@ describe('edits', function()
   describe('edits of several files', function()
     local a, b, path_a, path_b
 
-    local function both(text)
-      return { { bufnr = a, edits = { at(0, 0, 0, 3, text) } }, { path = path_b, edits = { at(1, 0, 1, 3, text) } } }
+    local function item(path, text) return { path = path, edits = { at(0, 0, 0, 3, text or 'X') } } end
+
+    --- Edits of both files, and of a third one at the end.
+    local function both(text, third)
+      local first, second = { at(0, 0, 0, 3, text) }, { at(1, 0, 1, 3, text) }
+      return { { bufnr = a, edits = first }, { path = path_b, edits = second }, third and item(third) }
     end
+
+    local function disks(...) return vim.tbl_map(project.disk, { ... }) end
 
     before_each(function()
       path_b = project.write('b.txt', 'one\ntwo\n')
@@ -210,9 +199,8 @@ describe('edits', function()
       b = nil
     end)
 
-    it('leave open files unsaved, and write those that were not open', function()
-      local told
-      told = events(function()
+    it('leave open files unsaved and write closed ones', function()
+      local seen_events = events(function()
         local files = t.ok((apply_all(both('X'))))
         b = files[2].bufnr
         t.eq({ false, true }, { files[1].written, files[2].written })
@@ -220,64 +208,50 @@ describe('edits', function()
       t.eq({ 'X\ntwo', 'one\ntwo\n', true }, { text_of(a), project.disk(path_a), vim.bo[a].modified })
       t.eq({ 'one\nX', 'one\nX\n', false }, { text_of(b), project.disk(path_b), vim.bo[b].modified })
       t.eq({ {}, false }, { vim.fn.win_findbuf(b), vim.bo[b].buflisted })
-      t.eq({ path_a, path_b }, { told[1].path, told[2].path })
+      t.eq({ path_a, path_b }, { seen_events[1].path, seen_events[2].path })
       t.eq(true, t.ok((apply_all({ { bufnr = a, edits = { at(0, 0, 0, 1, 'Y') } } }, { write = true })))[1].written)
       t.eq('Y\ntwo\n', project.disk(path_a))
     end)
 
-    it('are taken back when one cannot be made, or throws, and nothing stays changed or loaded', function()
+    it('are reverted when one is invalid, and nothing stays changed or loaded', function()
       local buffers, view = #api.nvim_list_bufs(), vim.fn.winsaveview()
       for code, wrong in pairs({ validation_error = { at(1, 0, 1, 99, 'X') }, execution_error = { {} } }) do
-        local told = events(function()
+        local seen_events = events(function()
           local items = both('X')
           items[2].edits = wrong
           local files, err = apply_all(items)
           t.eq({ nil, code }, { files, err.code })
         end)
-        t.eq({ {}, 'one\ntwo', false, view }, { told, text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
+        t.eq({ {}, 'one\ntwo', false, view }, { seen_events, text_of(a), vim.bo[a].modified, vim.fn.winsaveview() })
         t.eq({ 'one\ntwo\n', buffers }, { project.disk(path_b), #api.nvim_list_bufs() })
       end
     end)
 
-    it('are taken back when one cannot be written, those written before included', function()
+    it('are reverted when one file cannot be written, even in files that were written before', function()
       local blocked = project.write('sub/c.txt', 'one\n')
-      api.nvim_create_autocmd('BufWritePre', { pattern = '*/c.txt', command = 'throw "no"', once = true })
-      local items = both('X')
-      table.insert(items, { path = blocked, edits = { at(0, 0, 0, 3, 'X') } })
-      local files, err = apply_all(items, { write = true })
+      project.once('BufWritePre', '*/c.txt', 'throw "no"')
+      local files, err = apply_all(both('X', blocked), { write = true })
       t.eq({ nil, 'tool_error' }, { files, err.code })
       t.matches('c.txt was not written: .*no', err.message)
-      t.eq(
-        { 'one\ntwo\n', 'one\ntwo\n', 'one\n' },
-        { project.disk(path_a), project.disk(path_b), project.disk(blocked) }
-      )
+      t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\n' }, disks(path_a, path_b, blocked))
       t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
     end)
 
-    it('that fail or are cancelled half way are taken back, except where the user has typed meanwhile', function()
+    it('that fail or are cancelled half way are reverted, except where the user has typed', function()
       local one = ctx()
-      for _, stop in ipairs({
-        function() error('no') end,
-        function() one.call:cancel('test') end,
-      }) do
+      for _, stop in ipairs({ function() error('no') end, function() one.call:cancel('test') end }) do
         local last = project.write('c.txt', 'one\n')
-        api.nvim_create_autocmd('BufWritePre', {
-          pattern = '*/b.txt',
-          once = true,
-          callback = function()
-            api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
-            stop()
-          end,
-        })
-        local items = both('X')
-        table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
-        t.eq(nil, (apply_all(items, { ctx = one })))
-        t.eq({ 'X\ntwo\ntyped', 'one\ntwo\n', 'one\n' }, { text_of(a), project.disk(path_b), project.disk(last) })
+        project.once('BufWritePre', '*/b.txt', function()
+          api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
+          stop()
+        end)
+        t.eq(nil, (apply_all(both('X', last), { ctx = one })))
+        t.eq({ 'X\ntwo\ntyped', 'one\ntwo\n', 'one\n' }, { text_of(a), unpack(disks(path_b, last)) })
         api.nvim_buf_call(a, function() vim.cmd('silent edit!') end)
       end
     end)
 
-    it('that are cancelled between two files are undone, also where nothing is written', function()
+    it('that are cancelled between two files are reverted, even if nothing is written', function()
       local one = ctx()
       api.nvim_buf_attach(a, false, {
         on_lines = function()
@@ -294,14 +268,10 @@ describe('edits', function()
 
     it('that fail keep what the user has typed between the edit of a file and its write', function()
       local first, last = project.write('0.txt', 'one\n'), project.write('c.txt', 'one\n')
-      local function before_write(pattern, callback)
-        api.nvim_create_autocmd('BufWritePre', { pattern = pattern, once = true, callback = callback })
-      end
-      before_write('*/0.txt', function() api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' }) end)
-      before_write('*/c.txt', function() error('no') end)
-      local items = both('X')
-      table.insert(items, 1, { path = first, edits = { at(0, 0, 0, 3, 'X') } })
-      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
+      project.once('BufWritePre', '*/0.txt', function() api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' }) end)
+      project.once('BufWritePre', '*/c.txt', 'throw "no"')
+      local items = both('X', last)
+      table.insert(items, 1, item(first))
       t.eq(nil, (apply_all(items, { write = true })))
       t.eq('X\ntwo\ntyped', text_of(a))
       t.eq({ 'X\ntwo\ntyped\n', 'one\n' }, { project.disk(path_a), project.disk(first) })
@@ -309,39 +279,30 @@ describe('edits', function()
 
     it('that are cancelled leave a file loaded that another call uses', function()
       local one, other, last = ctx(), ctx(), project.write('c.txt', 'one\n')
-      api.nvim_create_autocmd('BufWritePre', {
-        pattern = '*/b.txt',
-        once = true,
-        callback = function(args)
-          b = args.buf
-          require('mcp-tools.editor.buffer.open').use(b, other)
-          one.call:cancel('test')
-        end,
-      })
-      local items = both('X')
-      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
-      t.eq(nil, (apply_all(items, { ctx = one })))
+      project.once('BufWritePre', '*/b.txt', function(args)
+        b = args.buf
+        require('mcp-tools.editor.buffer.open').use(b, other)
+        one.call:cancel('test')
+      end)
+      t.eq(nil, (apply_all(both('X', last), { ctx = one })))
       t.eq({ true, 'one\ntwo\n' }, { api.nvim_buf_is_loaded(b), project.disk(path_b) })
       other.call:cancel('test')
     end)
 
-    it('are taken back as the files were, without a formatter that runs before each write', function()
+    it('are reverted without the formatter that runs before each write', function()
       local blocked = project.write('sub/c.txt', 'one\n')
       local formatter = api.nvim_create_autocmd('BufWritePre', {
         pattern = '*/b.txt',
         callback = function(args) api.nvim_buf_set_lines(args.buf, 0, 0, false, { 'formatted' }) end,
       })
-      api.nvim_create_autocmd('BufWriteCmd', { pattern = '*/c.txt', command = 'throw "no"', once = true })
-      local function item(path)
-        return { path = path, edits = { { start_line = 0, start_col = 0, end_line = 0, end_col = 0, text = 'X' } } }
-      end
+      project.once('BufWriteCmd', '*/c.txt', 'throw "no"')
       local before = project.disk(path_b)
       local files = apply_all({ item(path_b), item(blocked) })
       api.nvim_del_autocmd(formatter)
       t.eq({ nil, before }, { files, project.disk(path_b) })
     end)
 
-    it('do not write over what others wrote, whether all are to be written or one', function()
+    it('do not overwrite what other processes wrote, whether all files are written or one', function()
       api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
       project.write('a.txt', 'others\ntwo\n')
       for _, one in ipairs({ true, false }) do
@@ -352,7 +313,7 @@ describe('edits', function()
       t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), project.disk(path_a) })
     end)
 
-    it('are stale when a file has changed on the disk', function()
+    it('are stale when a file has changed on disk', function()
       project.write('a.txt', 'others\ntwo\n')
       local files, err = apply_all(both('X'))
       t.eq({ nil, 'stale' }, { files, err.code })
@@ -365,46 +326,34 @@ describe('edits', function()
       t.eq({ nil, 'stale' }, { files, err.code })
     end)
 
-    it('look through all buffers only a few times, however many files there are', function()
+    it('go through all buffers only a few times, even for many files', function()
       local items = {}
       for i = 1, 100 do
-        items[i] = { path = project.write(('many/%d.txt'):format(i), 'one\n'), edits = { at(0, 0, 0, 3, 'X') } }
+        items[i] = item(project.write(('many/%d.txt'):format(i), 'one\n'))
         vim.fn.bufload(vim.fn.bufadd(items[i].path))
       end
-      local names = t.calls(
-        api,
-        'nvim_buf_get_name',
-        function() t.eq(100, #t.ok((apply_all(items, { write = false })))) end
-      )
+      local function apply() t.eq(100, #t.ok((apply_all(items, { write = false })))) end
+      local names = t.calls(api, 'nvim_buf_get_name', apply)
       t.ok(names < 2000, ('%d names'):format(names))
     end)
 
-    it('are undone when another program writes one of the files meanwhile', function()
+    it('are reverted when another process writes one of the files in the meantime', function()
       local last = project.write('z.txt', 'one\n')
-      api.nvim_create_autocmd('BufReadPost', {
-        pattern = '*/z.txt',
-        once = true,
-        callback = function() project.write('b.txt', 'written by another program\n') end,
-      })
-      local items = both('X')
-      table.insert(items, { path = last, edits = { at(0, 0, 0, 3, 'X') } })
-      local files, err = apply_all(items, { write = true })
+      project.once('BufReadPost', '*/z.txt', function() project.write('b.txt', 'written by another process\n') end)
+      local files, err = apply_all(both('X', last), { write = true })
       t.eq({ nil, 'stale' }, { files, err and err.code })
-      t.eq(
-        { 'one\ntwo\n', 'written by another program\n', 'one\n' },
-        { project.disk(path_a), project.disk(path_b), project.disk(last) }
-      )
+      t.eq({ 'one\ntwo\n', 'written by another process\n', 'one\n' }, disks(path_a, path_b, last))
       t.eq({ 'one\ntwo', false }, { text_of(a), vim.bo[a].modified })
     end)
 
-    it('are undone when one of the files was made read-only after it was read', function()
+    it('are reverted when one of the files was made read-only after it was read', function()
       vim.uv.fs_chmod(path_a, tonumber('444', 8))
       local files, err = apply_all(both('X'), { write = true })
       t.eq({ nil, 'tool_error' }, { files, err and err.code })
       t.eq({ 'one\ntwo\n', 'one\ntwo\n', 'one\ntwo' }, { project.disk(path_a), project.disk(path_b), text_of(a) })
     end)
 
-    it('are refused when a file is named twice, or is not there, or the call is over', function()
+    it('are refused when a file occurs twice or does not exist, or the call has ended', function()
       local items = both('X')
       items[3] = { path = path_a, edits = {} }
       t.eq('validation_error', select(2, apply_all(items)).code)
@@ -418,7 +367,7 @@ describe('edits', function()
   end)
 end)
 
-describe('what agents change', function()
+describe('a change by an agent', function()
   local function edit_buffer(args)
     local outcome = project.run('tool', 'file_edit', args)
     t.eq(nil, outcome.error)
@@ -434,7 +383,7 @@ describe('what agents change', function()
 
   local function lines() return api.nvim_buf_get_lines(0, 0, -1, false) end
 
-  --- An edit of a new text in the window.
+  --- Opens a file with this text and edits it.
   local function edited(text, edits)
     local path = project.write('a.txt', text)
     vim.cmd('silent edit ' .. path)
@@ -447,7 +396,7 @@ describe('what agents change', function()
   end)
   after_each(project.close)
 
-  it('is kept with who, when, which tool and the lines', function()
+  it('is recorded with its tool, time and lines', function()
     local change, path = edited('a\nb\nc\n', { { search = 'b\n', replace = 'B\nB2\n' } })
     t.eq({ 'file_edit', path, false }, { change.tool, change.path, change.is_new })
     t.ok(math.abs(os.time() - change.at) < 60)
@@ -456,7 +405,7 @@ describe('what agents change', function()
     t.eq(change, changes.find(change.id))
   end)
 
-  it('takes no more room than is meant for it, new files among it', function()
+  it('is dropped when the newer ones fill the memory limit', function()
     local text = { ('x'):rep(10 * 1024 * 1024) }
     for i = 1, 4 do
       local made = { path = '/' .. i, before = {}, after = text, hunks = { { line = 1, removed = 0, added = 1 } } }
@@ -465,7 +414,7 @@ describe('what agents change', function()
     t.eq({ '/4', '/3', '/2' }, vim.iter(changes.list()):map(function(change) return change.path end):totable())
   end)
 
-  it('is taken back, though the text around it is another by now', function()
+  it('can be reverted although the text around it has changed', function()
     local change = edited('a\nb\nc\nd\ne\n', {
       { search = 'b\n', replace = 'B\nB2\n' },
       { search = 'd\n', replace = '' },
@@ -477,7 +426,7 @@ describe('what agents change', function()
     t.ok(change.reverted)
   end)
 
-  it('is taken back as far as it is still there', function()
+  it('is reverted as far as it is still in the text', function()
     local change = edited('a\nb\nc\n', { { search = 'a', replace = 'A' }, { search = 'c', replace = 'C' } })
     api.nvim_buf_set_lines(0, 2, 3, false, { 'mine' })
     t.eq({ hunks = 1, left = 1 }, (back(change)))
@@ -486,7 +435,7 @@ describe('what agents change', function()
     t.eq('stale', err.code)
   end)
 
-  it('is taken back on the disk where the file is not open', function()
+  it('is reverted on disk when the file is not open', function()
     local path = project.write('a.txt', 'a\nb\n')
     local change = edit_buffer({ path = path, edits = { { search = 'a', replace = 'A' } } })
     t.eq({ 'A', 'b' }, vim.fn.readfile(path))
@@ -494,32 +443,24 @@ describe('what agents change', function()
     t.eq({ 'a', 'b' }, vim.fn.readfile(path))
   end)
 
-  it('includes what a formatter changes when the file is written, and is taken back with it', function()
-    local path, told = project.write('fmt.txt', 'a\nb\nc\n'), nil
-    api.nvim_create_autocmd('BufWritePre', {
-      pattern = '*/fmt.txt',
-      once = true,
-      callback = function()
-        api.nvim_buf_set_lines(0, 1, 2, false, { 'b = 1' })
-        api.nvim_buf_set_lines(0, 0, 0, false, { '-- header' })
-      end,
-    })
-    api.nvim_create_autocmd('User', {
-      pattern = 'McpToolsEdit',
-      once = true,
-      callback = function(args) told = args.data.hunks end,
-    })
+  it('includes what a formatter changes at the write, and is reverted with it', function()
+    local path, seen_events = project.write('fmt.txt', 'a\nb\nc\n'), nil
+    project.once('BufWritePre', '*/fmt.txt', function()
+      api.nvim_buf_set_lines(0, 1, 2, false, { 'b = 1' })
+      api.nvim_buf_set_lines(0, 0, 0, false, { '-- header' })
+    end)
+    project.once('User', 'McpToolsEdit', function(args) seen_events = args.data.hunks end)
     local outcome = project.run('tool', 'file_edit', { path = path, edits = { { search = 'b', replace = 'b=1' } } })
     t.eq('-- header\na\nb = 1\nc\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
     local hunks = { { line = 1, removed = 0, added = 1 }, { line = 3, removed = 1, added = 1 } }
-    t.eq({ hunks, hunks }, { told, outcome.value.files[1].hunks })
+    t.eq({ hunks, hunks }, { seen_events, outcome.value.files[1].hunks })
     local change = changes.list()[1]
     t.eq({ '-- header', 'a', 'b = 1', 'c' }, changes.after(change))
     t.eq({ hunks = 2, left = 0 }, (back(change)))
     t.eq({ 'a', 'b', 'c' }, vim.fn.readfile(path))
   end)
 
-  it('is deleted where it made the file, unless somebody has changed that since', function()
+  it('that created a file deletes it when it is reverted, unless the file has changed since', function()
     local path = project.root .. '/new.txt'
     local function made()
       t.eq(nil, project.run('tool', 'file_write', { path = path, text = 'one\n\ntwo\n' }).error)

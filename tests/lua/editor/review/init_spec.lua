@@ -45,6 +45,12 @@ describe('a review', function()
 
   local function file(name, text) return project.write(name, text) end
 
+  --- Opens the review 'k' of a.txt.
+  local function propose(old, new, more)
+    local path = file('a.txt', old)
+    open('k', { { path = path, text = new } }, more)
+    return opened('k'), path
+  end
   local function edit(path)
     vim.cmd('silent edit ' .. path)
     return api.nvim_get_current_buf()
@@ -64,7 +70,7 @@ describe('a review', function()
     project.close()
   end)
 
-  it('has the file of another one that is over, and that nobody has open', function()
+  it('takes over a file that only a closed review had loaded', function()
     local path = file('a.txt', 'a\nb\nc\n')
     open('one', { { path = path, text = 'A\nb\nc\n' } })
     opened('one')
@@ -77,16 +83,14 @@ describe('a review', function()
       vim.schedule(turns < 4 and turn or function() end)
     end
     turn()
-    t.wait(function() -- what was closed is told a turn later
-      return turns == 4
-    end)
+    t.wait(function() return turns == 4 end) -- the end of a review is reported in a later turn
     t.eq({ 1, nil }, { two:undecided(), two.ended })
     two:decide_rest('accepted')
     t.eq('a\nb\nC\n', ended('two').files[path])
     t.eq(0, vim.fn.bufloaded(path))
   end)
 
-  it('stays where the person looks at it when an earlier one took longer to read', function()
+  it('stays visible when an earlier one took longer to read', function()
     local slow = file('slow.txt', ('line\n'):rep(60000))
     local fast = file('fast.txt', 'a\n')
     open('slow', { { path = slow, text = 'first\n' .. ('line\n'):rep(60000) .. 'more\n' } })
@@ -96,10 +100,8 @@ describe('a review', function()
     t.eq({ 'show fast', 'update fast' }, shown)
   end)
 
-  it('tells the text that was accepted and what was rejected and why, and writes nothing', function()
-    local path = file('a.txt', 'a\nb\nc\nd\n')
-    open('k', { { path = path, text = 'A\nb\nc\nD\n' } })
-    local one = opened('k')
+  it('reports the accepted text and what was rejected and why, and writes nothing', function()
+    local one, path = propose('a\nb\nc\nd\n', 'A\nb\nc\nD\n')
     t.ok(one:accept(1, 1))
     t.eq({}, ends)
     t.ok(one:reject(1, 2, 'keep it'))
@@ -111,25 +113,7 @@ describe('a review', function()
     t.eq({ 'show k', 'update k', 'hide k' }, shown)
   end)
 
-  it('of which nothing was accepted is rejected, with the reason', function()
-    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
-    opened('k'):decide_rest('rejected', 'not now')
-    local outcome = ended('k')
-    t.eq({ 'rejected', 'not now', {} }, { outcome.state, outcome.reason, outcome.files })
-  end)
-
-  it('holds several files, a new one as well, and ends with the last of them', function()
-    local old, new = file('a.txt', 'a\n'), vim.fs.dirname(file('b.txt', '')) .. '/new.txt'
-    open('k', { { path = old, text = 'b\n' }, { path = new, text = 'n\n' } })
-    local one = opened('k')
-    t.eq({ false, true }, { one.files[1].is_new, one.files[2].is_new })
-    one:reject(1, 1)
-    one:accept(2, 1)
-    t.eq({ [new] = 'n\n' }, ended('k').files)
-    t.eq(nil, vim.uv.fs_stat(new))
-  end)
-
-  it('whose text is there already is accepted at once, and never shown', function()
+  it('of a text that is already in the file is accepted without being shown', function()
     local path = file('a.txt', 'a\n')
     open('k', { { path = path, text = 'a\n' } })
     local outcome = ended('k')
@@ -137,7 +121,7 @@ describe('a review', function()
     t.eq({}, shown)
   end)
 
-  it('waits while another is shown; one can be left for later, and one that is over gives way', function()
+  it('waits while another is shown; one can be postponed, and one can be closed', function()
     local path = file('a.txt', 'a\n')
     open('first', { { path = path, text = 'b\n' } })
     opened('first')
@@ -153,7 +137,7 @@ describe('a review', function()
     t.eq(1, #ends.second)
   end)
 
-  it('gives way to a later one of the same key of the same client, not of another', function()
+  it('replaces an earlier one with the same key of the same client only', function()
     local path = file('a.txt', 'a\n')
     open('k', { { path = path, text = 'b\n' } })
     local one = opened('k')
@@ -164,7 +148,7 @@ describe('a review', function()
     t.eq('closed', one.ended)
   end)
 
-  it('is busy when too many of its session wait, and leaves room for those of others', function()
+  it('is busy when too many of its session wait, and leaves room for other sessions', function()
     for i = 1, 8 do
       open('one' .. i, { { path = file(i .. '.txt', 'a\n'), text = 'b\n' } })
     end
@@ -192,7 +176,7 @@ describe('a review', function()
     t.matches('not decided', ended('k').reason)
   end)
 
-  it('of a buffer that is closed or gets another name applies nothing to it', function()
+  it('applies nothing to a buffer that is closed or renamed', function()
     for how, reason in pairs({ ['bdelete!'] = 'closed', ['file other.txt'] = 'renamed' }) do
       local path = file(how:sub(1, 4) .. '.txt', 'a\nb\nc\n')
       edit(path)
@@ -200,13 +184,12 @@ describe('a review', function()
       opened(how):accept(1, 1)
       vim.cmd(how)
       local outcome = ended(how)
-      t.eq('rejected', outcome.state)
-      t.eq({}, outcome.files)
+      t.eq({ 'rejected', {} }, { outcome.state, outcome.files })
       t.matches(reason, outcome.rejected[1].reason)
     end
   end)
 
-  it('follows the text that the person types, and a buffer that is read again', function()
+  it('follows the text that the user types, and a buffer that is reloaded', function()
     local path = file('a.txt', 'a\nb\nc\n')
     local bufnr = edit(path)
     open('k', { { path = path, text = 'a\nb\nC\n' } })
@@ -218,25 +201,24 @@ describe('a review', function()
     t.eq(nil, one.ended)
   end)
 
-  it('keeps nothing in memory of a file that nobody sees', function()
-    local path = file('a.txt', 'a\n')
-    open('k', { { path = path, text = 'b\n' } })
-    opened('k'):decide_rest('accepted')
+  it('unloads a file that is in no window at its end', function()
+    local one, path = propose('a\n', 'b\n')
+    one:decide_rest('accepted')
     ended('k')
     t.wait(function() return vim.fn.bufloaded(path) == 0 end)
   end)
 
-  it('ends when something that goes with it throws', function()
-    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
-    table.insert(opened('k').stops, 1, error)
-    opened('k'):decide_rest('accepted')
+  it('ends even if its cleanup throws', function()
+    local one = propose('a\n', 'b\n')
+    table.insert(one.stops, 1, error)
+    one:decide_rest('accepted')
     t.eq('accepted', ended('k').state)
   end)
 
-  it('goes on when whoever shows it throws', function()
+  it('continues when its presenter throws', function()
     review.set_presenter({ show = error, update = error, hide = error })
-    open('k', { { path = file('a.txt', 'a\n'), text = 'b\n' } })
-    opened('k'):decide_rest('accepted')
+    local one = propose('a\n', 'b\n')
+    one:decide_rest('accepted')
     t.eq('accepted', ended('k').state)
   end)
 end)
@@ -246,10 +228,8 @@ describe('a proposal', function()
 
   local function proposal(base, text, fields)
     local made
-    Proposal.new(
-      vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {}),
-      function(one) made = one end
-    )
+    local all = vim.tbl_extend('force', { path = '/p', base = base, text = text }, fields or {})
+    Proposal.new(all, function(one) made = one end)
     return made
   end
 
@@ -264,23 +244,24 @@ describe('a proposal', function()
   end
 
   describe('hunks', function()
-    it('make the one text of the other, whatever the two are, and any choice of them stays in order', function()
+    it('turn one text into the other, for any two texts', function()
       math.randomseed(7)
       for _ = 1, 300 do
-        local old, new = {}, {}
-        for i = 1, math.random(0, 9) do
-          old[i] = ('abc'):sub(math.random(3)):sub(1, 1)
+        local function text()
+          local list = {}
+          for i = 1, math.random(0, 9) do
+            list[i] = ('abc'):sub(math.random(3)):sub(1, 1)
+          end
+          return list
         end
-        for i = 1, math.random(0, 9) do
-          new[i] = ('abc'):sub(math.random(3)):sub(1, 1)
-        end
+        local old, new = text(), text()
         local list = hunks.between(old, new)
         t.eq(new, hunks.applied(old, list, t.returns(true)))
         t.eq(old, hunks.applied(old, list, t.returns(false)))
       end
     end)
 
-    it('follow any change of the text, or are marked: what one replaces is always what it was made for', function()
+    it('follow any change of the text, or are marked as changed', function()
       math.randomseed(11)
       local function text(count)
         local lines = {}
@@ -310,7 +291,7 @@ describe('a proposal', function()
       end
     end)
 
-    it('that were overtaken fit again when the change is undone', function()
+    it('that overlap a change fit again when the change is undone', function()
       local old = { 'a', 'b', 'c', 'd' }
       local list = hunks.between(old, { 'a', 'B', 'c', 'x', 'd' })
       local now = { 'zero', 'a', 'b!', 'c', 'd' }
@@ -327,7 +308,7 @@ describe('a proposal', function()
   describe('a proposal', function()
     local BASE, TEXT = 'a\nb\nc\nd\ne\n', 'A\nb\nc\nD\ne\nf\n'
 
-    it('becomes the text that the verdicts make', function()
+    it('becomes the text that the decisions produce', function()
       local one = proposal(BASE, TEXT)
       t.eq({ { 1, 1, 1 }, { 4, 1, 1 }, { 6, 0, 1 } }, spans(one))
       t.ok(one:accept(1))
@@ -339,7 +320,7 @@ describe('a proposal', function()
       t.eq({ { path = '/p', hunk = 2, line = 4, reason = 'no capital' } }, one:rejected())
     end)
 
-    it('is nothing when all was rejected, and all when nothing would change', function()
+    it('has no text when all was rejected, and its whole text when nothing would change', function()
       local one = proposal(BASE, TEXT)
       one:decide_rest('rejected', 'wrong file')
       t.eq(nil, (one:final()))
@@ -348,7 +329,7 @@ describe('a proposal', function()
       t.eq(BASE, text)
     end)
 
-    it('keeps the form of line breaks, and whether there is one at the end', function()
+    it('keeps the line breaks, also a missing one at the end', function()
       for _, each in ipairs({ 'a\r\nB\r\n', 'a\nB', 'a\nB\n', '', 'B', '\n\n' }) do
         local one = proposal('a\nb\n', each)
         one:decide_rest('accepted')
@@ -357,7 +338,7 @@ describe('a proposal', function()
       end
     end)
 
-    it('counts what the person writes into a hunk, or into the whole', function()
+    it('contains what the user writes into a hunk or into the whole text', function()
       local one = proposal(BASE, TEXT)
       t.ok(one:edit(1, { 'one', 'two' }))
       t.ok(one:accept(1))
@@ -372,7 +353,7 @@ describe('a proposal', function()
       t.ok(one:is_edited())
     end)
 
-    it('that is not editable takes no text', function()
+    it('that is not editable accepts no other text', function()
       local one = proposal(BASE, TEXT, { editable = false })
       local ok, why = one:edit(1, { 'x' })
       t.eq(false, ok)
@@ -380,7 +361,7 @@ describe('a proposal', function()
       t.eq(false, (one:rewrite({ 'x' })))
     end)
 
-    it('follows its buffer: what was typed beside it stays, what was typed over it cannot be accepted', function()
+    it('follows its buffer: text typed beside a hunk stays, a hunk that was typed over cannot be accepted', function()
       local bufnr = buffer({ 'a', 'b', 'c', 'd', 'e' })
       local one = proposal(nil, TEXT, { bufnr = bufnr })
       api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'mine' })
@@ -397,7 +378,7 @@ describe('a proposal', function()
       t.eq((one:final()), api.nvim_buf_get_lines(applied, 0, -1, false))
     end)
 
-    it('made from an older text keeps what the person has not saved', function()
+    it('made from an older text keeps unsaved changes', function()
       local bufnr = buffer({ 'mine', 'a', 'b', 'c', 'd', 'e' })
       local one = proposal(BASE, TEXT, { bufnr = bufnr })
       one:decide_rest('accepted')
@@ -406,14 +387,11 @@ describe('a proposal', function()
     end)
 
     describe('of a long text', function()
-      local lines, text = {}, nil
-      for i = 1, 12000 do
-        lines[i] = ('line %d of a text'):format(i)
-      end
+      local lines, text = t.lines(12000, 'line %d of a text'), nil
       local function begun(fields)
         local done
         Proposal.new(vim.tbl_extend('force', { path = '/p/x', text = text }, fields), function(one) done = { one } end)
-        t.eq(nil, done) -- the editor has its turns first
+        t.eq(nil, done) -- it is compared in slices
         return function()
           t.wait(function() return done end, 5000, 'the proposal')
           return done[1]
@@ -440,7 +418,7 @@ describe('a proposal', function()
         end
       end)
 
-      it('follows what was typed meanwhile, and is none of a buffer that was closed', function()
+      it('follows what is typed while it is compared, and ends when its buffer is closed', function()
         local bufnr = long_buffer()
         local compare = hunks.compare
         hunks.compare = function(...)

@@ -17,18 +17,18 @@ local function edit(name, text)
   return path
 end
 
---- Opens a file, for which another text is proposed.
+--- Opens a file and proposes another text for it.
 local function propose(old, new, more)
   local path = edit('a.txt', old)
   return path, open({ { path = path, text = new } }, more)
 end
 
---- Waits until the person is told something.
-local function is_told(text)
+--- Waits for a message to the user.
+local function is_notified(text)
   t.wait(function() return vim.fn.execute('messages'):find(text, 1, true) end, 2000, text)
 end
 
---- What stands in virtual lines and at the ends of lines.
+--- The virtual lines and highlighted lines of a review.
 local function drawn(bufnr)
   local list = {}
   for _, mark in ipairs(api.nvim_buf_get_extmarks(bufnr or 0, inline.SPACE, 0, -1, { details = true })) do
@@ -45,7 +45,7 @@ local function drawn(bufnr)
   return list
 end
 
---- The keys in the frame of the legend.
+--- The keys in the border of the legend.
 local function footer()
   local window = screen.legend()
   return window
@@ -56,7 +56,7 @@ before_each(screen.reset)
 after_each(screen.close)
 
 describe('a review on the screen', function()
-  it('stands in the buffer without touching its text, the cursor or a key', function()
+  it('is drawn in the buffer without changing its text, the cursor or mappings', function()
     edit('a.txt', 'a\nb\nc\n')
     local window, tick = api.nvim_get_current_win(), vim.b.changedtick
     open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nd\n' } })
@@ -66,32 +66,32 @@ describe('a review on the screen', function()
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
 
-  it('marks what hides the rest of a line, or shows it in another order', function()
+  it('escapes characters that hide or reorder text', function()
     propose('a\n', 'a\0b\226\128\174c\27[2J\n')
     t.eq({ '1 McpToolsRemoved', '1+a<U+0000>b<U+202E>c<U+001B>[2J' }, drawn())
   end)
 
-  it('is drawn as far as a person reads, and says that there is more', function()
+  it('is truncated when it is long', function()
     propose('a\n', ('line\n'):rep(5000))
     local list = drawn()
     t.ok(#list < 1100, #list)
     t.ok(vim.iter(list):any(function(line) return line:find('4000 more lines', 1, true) ~= nil end))
   end)
 
-  it('needs a few marks for a hunk, however many lines it removes', function()
+  it('uses few extmarks for a hunk that removes many lines', function()
     propose(('line\n'):rep(5000) .. 'last\n', 'last\n')
     t.eq({ 5000, '1 McpToolsRemoved' }, { #drawn(), drawn()[1] })
     t.ok(#api.nvim_buf_get_extmarks(0, inline.SPACE, 0, -1, {}) < 10)
   end)
 
-  it('is gone from the screen when it ends', function()
-    edit('a.txt', 'a\n')
-    open({ { path = api.nvim_buf_get_name(0), text = 'b\n' } }):close()
+  it('is removed from the screen when it ends', function()
+    local _, one = propose('a\n', 'b\n')
+    one:close()
     t.eq({}, drawn())
     t.wait(function() return #api.nvim_list_wins() == 1 end)
   end)
 
-  it('has keys once the person goes there, and the own ones of the person come back', function()
+  it("has mappings once the user enters it, and restores the user's own ones", function()
     local path = edit('a.txt', 'a\nb\nc\nd\ne\n')
     vim.keymap.set('n', 'y', 'ix<Esc>', { buffer = 0 })
     open({ { path = path, text = 'A\nb\nC\nd\nE\n' } })
@@ -104,20 +104,20 @@ describe('a review on the screen', function()
     t.eq(1, api.nvim_win_get_cursor(0)[1])
     press('n')
     t.eq({ [path] = 'a\nb\nC\nd\ne\n' }, screen.ends[1].files)
-    is_told('review finished: 1 accepted, 2 rejected')
+    is_notified('review finished: 1 accepted, 2 rejected')
     press('y')
     t.eq('xa', api.nvim_get_current_line())
     t.eq(1, #api.nvim_buf_get_keymap(0, 'n'))
   end)
 
-  it('tells who is in it that it is over', function()
+  it('notifies the user who is in it of its end', function()
     propose('a\n', 'b\n')
     run('')
     review.current():close()
-    is_told('review ended before every hunk was decided')
+    is_notified('review ended before every hunk was decided')
   end)
 
-  it('takes back what was said last, step by step, with u', function()
+  it('undoes the last decisions step by step with u', function()
     local _, one = propose('a\nb\nc\nd\ne\n', 'A\nb\nC\nd\nE\n')
     run('')
     press('y')
@@ -131,7 +131,7 @@ describe('a review on the screen', function()
     t.eq(3, one:undecided())
   end)
 
-  it('tells all its keys on a screen of 80 columns, and those that do something', function()
+  it('lists all its keys within 80 columns, and only those that apply', function()
     vim.o.columns = 80
     local path = propose('a\n', 'A\n')
     run('')
@@ -142,16 +142,16 @@ describe('a review on the screen', function()
     run('')
     says('A keep all  D revert all')
     t.eq(' y keep  n revert  u undo  q later  ? keys ', footer())
-    local told = {}
+    local described = {}
     for _, map in ipairs(api.nvim_buf_get_keymap(0, 'n')) do
-      told[map.lhs] = map.desc
+      described[map.lhs] = map.desc
     end
-    t.eq('review: revert this hunk', told.n)
-    t.eq('review: keep all remaining hunks', told.A)
-    t.eq({}, { told.N, told.e }, 'nobody hears a reason, and nothing is proposed that could be edited')
+    t.eq('review: revert this hunk', described.n)
+    t.eq('review: keep all remaining hunks', described.A)
+    t.eq({}, { described.N, described.e }) -- nobody reads a reason, and there is no proposal to edit
   end)
 
-  it('of a new file that is left for later shows the file of before', function()
+  it('of a new file returns to the previous buffer when it is postponed', function()
     local path = edit('a.txt', 'a\n')
     open({ { path = project.root .. '/new.txt', text = 'x\n' } })
     run('')
@@ -161,7 +161,7 @@ describe('a review on the screen', function()
     t.eq(1, review.count())
   end)
 
-  it('has no key for a reason where it reaches nobody', function()
+  it('has no key for a reason that the agent would not get', function()
     propose('a\n', 'A\n', { no_reason = true })
     run('')
     says(']c next')
@@ -174,7 +174,7 @@ describe('a review on the screen', function()
     t.eq('rejected', screen.ends[1].state)
   end)
 
-  it('takes one decision where who asked takes everything or nothing', function()
+  it('has one decision when the agent accepts only all or nothing', function()
     vim.o.columns = 80
     local path = edit('a.txt', 'a\nb\nc\n')
     open({ { path = path, text = 'A\nb\nC\n', editable = false } }, { whole = true })
@@ -190,7 +190,7 @@ describe('a review on the screen', function()
     t.eq({ 'rejected', 2 }, { screen.ends[2].state, #screen.ends[2].rejected })
   end)
 
-  it('is not decided by an answer that may be for a question, nor a question by one for the review', function()
+  it('is not decided by an answer to a question, and no question by one to the review', function()
     local Call, Question = require('mcp-tools.calls.call'), require('mcp-tools.ui.approval.question')
     propose('a\n', 'b\n')
     local call, choice = Call.new({ id = 'q', name = 'x', host = 'test' }), nil
@@ -205,12 +205,12 @@ describe('a review on the screen', function()
     question:close('ended')
     command.run({ args = 'approve' })
     command.run({ args = 'deny' })
-    is_told('has just closed')
+    is_notified('has just closed')
     t.eq(1, review.count())
     vim.wait(500) -- later answers are not for this question
   end)
 
-  it('is not accepted as a whole from elsewhere before all of it was on the screen', function()
+  it('can be accepted from elsewhere as a whole only after all of it was on the screen', function()
     local path = edit('a.txt', ('x\n'):rep(300))
     local text = 'A\n' .. ('x\n'):rep(298) .. 'Z\n'
     open({ { path = path, text = text, editable = false } }, { whole = true })
@@ -226,22 +226,20 @@ describe('a review on the screen', function()
     propose('a\nb\nc\n', 'A\nb\nC\n')
     vim.cmd('new')
     command.run({ args = 'deny use b' })
-    t.eq(
-      { 'rejected', 2, 'use b' },
-      { screen.ends[1].state, #screen.ends[1].rejected, screen.ends[1].rejected[1].reason }
-    )
+    local ended = screen.ends[1]
+    t.eq({ 'rejected', 2, 'use b' }, { ended.state, #ended.rejected, ended.rejected[1].reason })
   end)
 
-  it('says that other unsaved lines are saved as well', function()
+  it('reports that other unsaved lines are saved as well', function()
     local path = edit('a.txt', 'a\nb\nc\n')
     api.nvim_buf_set_lines(0, 2, 3, false, { 'mine' })
     open({ { path = path, text = 'A\nb\nmine\n' } }, { saves = true })
     run('')
     press('y')
-    is_told('also saved: your other changes in this buffer')
+    is_notified('also saved: your other changes in this buffer')
   end)
 
-  it('takes its keys back when its window is left, and when it is left for later', function()
+  it('removes its mappings when its window is left and when it is postponed', function()
     local path = propose('a\nb\n', 'A\nb\n')
     run('')
     vim.cmd('new')
@@ -253,7 +251,7 @@ describe('a review on the screen', function()
     t.eq(1, review.count())
   end)
 
-  it('is answered from anywhere by commands, which mean the hunk that is marked', function()
+  it('can be decided from anywhere by commands for the marked hunk', function()
     local path = propose('a\nb\nc\n', 'A\nb\nC\n')
     vim.cmd('new')
     run('reject')
@@ -261,7 +259,7 @@ describe('a review on the screen', function()
     t.eq({ [path] = 'a\nb\nC\n' }, screen.ends[1].files)
   end)
 
-  it('does nothing where there is no hunk, and takes no yes to one that is not on the screen', function()
+  it('ignores decisions where there is no hunk, or while it is not on the screen', function()
     local _, one = propose('a\nb\nc\n', 'A\nb\nc\n')
     run('')
     api.nvim_win_set_cursor(0, { 3, 0 })
@@ -272,7 +270,7 @@ describe('a review on the screen', function()
     t.eq(1, one:undecided())
   end)
 
-  it('takes no yes to one in a closed fold', function()
+  it('cannot be accepted in a closed fold', function()
     local _, one = propose(('x\n'):rep(9), ('x\n'):rep(4) .. 'A\n' .. ('x\n'):rep(4))
     vim.cmd('3,7fold')
     run('accept')
@@ -282,7 +280,7 @@ describe('a review on the screen', function()
     t.eq(0, one:undecided())
   end)
 
-  it('tells the agent why', function()
+  it('passes a reason to the agent', function()
     propose('a\n', 'A\n')
     local input = vim.ui.input
     vim.ui.input = function(_, cb) -- luacheck: ignore
@@ -293,7 +291,7 @@ describe('a review on the screen', function()
     t.eq('not like this', screen.ends[1].rejected[1].reason)
   end)
 
-  it('takes what the person writes in place of a hunk', function()
+  it('accepts what the user writes instead of a hunk', function()
     local path = propose('a\nb\n', 'A\nb\n')
     run('')
     press('e')
@@ -306,7 +304,7 @@ describe('a review on the screen', function()
     t.ok(screen.ends[1].edited)
   end)
 
-  it('leads from file to file, and a new one is a text that can be edited', function()
+  it('moves from file to file; a new one can be edited', function()
     local path = edit('a.txt', 'a\n')
     local new = project.root .. '/sub/new.lua'
     open({ { path = path, text = 'A\n' }, { path = new, text = 'return 1\n' } })
@@ -320,13 +318,7 @@ describe('a review on the screen', function()
     t.eq(nil, vim.uv.fs_stat(new))
   end)
 
-  it('follows what is typed', function()
-    propose('a\nb\nc\n', 'a\nB\nC\n')
-    api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
-    t.wait(function() return vim.deep_equal({ '3 McpToolsRemoved', '4 McpToolsRemoved', '4+B', '4+C' }, drawn()) end)
-  end)
-
-  it('shows a line that is wider than the window in as many rows as it takes', function()
+  it('wraps a line that is wider than the window', function()
     local path = edit('a.txt', 'a\n')
     vim.cmd('vsplit')
     api.nvim_win_set_width(0, 30)
@@ -339,7 +331,7 @@ describe('a review on the screen', function()
     t.wait(function() return #drawn() == 2 end)
   end)
 
-  it('says how much of a line it leaves out', function()
+  it('shows how much of a line it omits', function()
     propose('a\n', ('x'):rep(100000) .. '\n')
     local rows, seen = drawn(), 0
     for _, row in ipairs(rows) do
@@ -349,7 +341,7 @@ describe('a review on the screen', function()
     t.eq(100000, seen + tonumber(left:match('(%d+) more bytes')))
   end)
 
-  it('keeps a file whose window shows the next one, also where buffers are not hidden', function()
+  it("keeps a file loaded whose window shows the next one, also with 'nohidden'", function()
     local path, other = edit('a.txt', 'a\n'), project.write('b.txt', 'b\n')
     vim.o.hidden = false
     open({ { path = path, text = 'A\n' }, { path = other, text = 'B\n' } })
@@ -363,23 +355,23 @@ describe('a review on the screen', function()
     t.eq({ '', '' }, { vim.bo[vim.fn.bufnr(path)].bufhidden, vim.bo.bufhidden })
   end)
 
-  it('does not come over the command-line window, and says what to do', function()
+  it('does not open over the command-line window, and tells the user what to do', function()
     local _, one = propose('a\n', 'A\n')
-    local said, type_of = {}, nil
+    local messages, type_of = {}, nil
     local notify = vim.notify
     vim.notify = function(text) -- luacheck: ignore
-      table.insert(said, text)
+      table.insert(messages, text)
     end
     vim.keymap.set('n', '<F2>', function()
       type_of = vim.fn.getcmdwintype()
       run('')
     end)
     api.nvim_feedkeys(vim.keycode('q:<F2>:quit<CR>'), 'xt', false)
-    t.wait(function() return #said > 0 end)
+    t.wait(function() return #messages > 0 end)
     vim.notify = notify -- luacheck: ignore
     vim.keymap.del('n', '<F2>')
     t.eq({ ':', 1 }, { type_of, one:undecided() })
-    t.matches('command%-line window', said[1])
+    t.matches('command%-line window', messages[1])
   end)
 
   it('lets q end a macro that is being recorded', function()
@@ -394,7 +386,7 @@ describe('a review on the screen', function()
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
 
-  it('is drawn again after the file was read again', function()
+  it('is drawn again after the file was reloaded', function()
     local path, one = propose('a\nb\nc\nd\n', 'a\nB\nc\nD\n')
     project.write('a.txt', 'mine\na\nb\nc\nd\n')
     vim.cmd('silent edit!')
@@ -403,35 +395,31 @@ describe('a review on the screen', function()
     t.eq({ [path] = 'mine\na\nB\nc\nD\n' }, screen.ends[1].files)
   end)
 
-  it('of something that is there already keeps with y and takes back with n', function()
+  it('after an edit keeps it with y and reverts it with n', function()
     local path = propose('A\nb\nC\n', 'a\nb\nc\n', { applied = true })
     t.eq({ '1 McpToolsAdded', '1+a', '3 McpToolsAdded', '3+c' }, drawn())
     run('')
     press('y')
     press('n')
     t.eq({ [path] = 'A\nb\nc\n' }, screen.ends[1].files)
-    is_told('review finished: 1 kept, 1 reverted')
+    is_notified('review finished: 1 kept, 1 reverted')
   end)
 
-  it('has a legend that stays as it is while it says the same', function()
-    edit('a.txt', 'a\nb\nc\nd\n')
-    open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
+  it('does not redraw an unchanged legend', function()
+    propose('a\nb\nc\nd\n', 'a\nB\nc\nD\n')
     run('')
     t.wait(function() return (footer() or ''):find('y accept', 1, true) end)
     local before, drawn_again = screen.legend(), false
     press(']c')
-    vim.schedule(function() -- behind what the key has begun
-      drawn_again = true
-    end)
+    vim.schedule(function() drawn_again = true end) -- after what the key has started
     t.wait(function() return drawn_again end)
     t.eq(before, (screen.legend()))
     press('y')
     says('1 of 2 hunks left')
   end)
 
-  it('takes no yes to a hunk that is not drawn yet, and draws the one that the person is at first', function()
-    edit('a.txt', 'a\nb\nc\nd\n')
-    local one = open({ { path = api.nvim_buf_get_name(0), text = 'a\nB\nc\nD\n' } })
+  it('accepts no hunk that is not drawn yet, and draws the one at the cursor first', function()
+    local _, one = propose('a\nb\nc\nd\n', 'a\nB\nc\nD\n')
     run('')
     local file, stretch = one.files[1], { left = 0 }
     inline.clear_marks(file.bufnr)
@@ -444,14 +432,10 @@ describe('a review on the screen', function()
     t.eq(1, one:undecided())
   end)
 
-  it('is no reason to leave the editor: q in a hunk that is alone on the screen', function()
+  it('does not close the last window: q in a hunk editor', function()
     local closed = 0
-    require('mcp-tools.ui.review.hunk_editor').open(
-      { '-- {{{', 'x', '-- }}}' },
-      'lua',
-      function() end,
-      function() closed = closed + 1 end
-    )
+    local function done() closed = closed + 1 end
+    require('mcp-tools.ui.review.hunk_editor').open({ '-- {{{', 'x', '-- }}}' }, 'lua', function() end, done)
     vim.wo.foldmethod = 'marker'
     t.eq(-1, vim.fn.foldclosed(2))
     vim.cmd('silent only')
@@ -463,7 +447,7 @@ describe('a review on the screen', function()
     t.eq('', api.nvim_buf_get_name(0))
   end)
 
-  it('has 200 hunks in 5000 lines', function()
+  it('of 200 hunks in 5000 lines is drawn in slices', function()
     local old, new = {}, {}
     for i = 1, 5000 do
       old[i] = ('local value_%d = %d'):format(i, i)

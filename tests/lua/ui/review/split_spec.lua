@@ -11,6 +11,13 @@ local function lines(bufnr) return api.nvim_buf_get_lines(bufnr or 0, 0, -1, fal
 
 local path
 
+--- Opens a review of a.lua and enters it.
+local function enter(text, fields)
+  local one = open({ vim.tbl_extend('error', { path = path, text = text or 'a\nB\nc\nd\ne\n' }, fields or {}) })
+  command.run({ args = 'review' })
+  return one
+end
+
 before_each(function()
   screen.reset()
   require('mcp-tools').setup({ review = { layout = 'split' } })
@@ -21,8 +28,8 @@ end)
 
 after_each(screen.close)
 
-describe('a review side by side', function()
-  it('has the file on the left and what is proposed on the right, and is gone at its end', function()
+describe('a side-by-side review', function()
+  it('has the file on the left and the proposal on the right, and is closed at its end', function()
     open({ { path = path, text = 'a\nB\nc\nd\ne\nf\n' } })
     t.eq(1, #api.nvim_list_tabpages())
     command.run({ args = 'review' })
@@ -39,9 +46,8 @@ describe('a review side by side', function()
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
 
-  it('counts what is typed on the right, and follows what is typed on the left', function()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\nE\n' } })
-    command.run({ args = 'review' })
+  it('accepts text typed on the right, and follows text typed on the left', function()
+    local one = enter('a\nB\nc\nd\nE\n')
     local right = api.nvim_get_current_buf()
     api.nvim_buf_set_lines(right, 1, 2, false, { 'my', 'b' })
     api.nvim_buf_set_lines(vim.fn.bufnr(path), 0, 0, false, { 'left' })
@@ -52,9 +58,8 @@ describe('a review side by side', function()
     t.ok(screen.ends[1].edited)
   end)
 
-  it('is not over while the person types, though they have undone all of it', function()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
-    command.run({ args = 'review' })
+  it('does not end while the user types, even when all changes are undone', function()
+    local one = enter()
     api.nvim_buf_set_lines(0, 1, 2, false, { 'b' })
     t.wait(function() return one:undecided() == 0 end)
     t.eq(nil, one.ended)
@@ -62,9 +67,8 @@ describe('a review side by side', function()
     t.eq({ [path] = 'a\nb\nc\nd\ne\n' }, screen.ends[1].files)
   end)
 
-  it('leaves the keys that change a text to who types on the right', function()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
-    command.run({ args = 'review' })
+  it('has no mappings on the right for keys that edit text', function()
+    local one = enter()
     press('A and more<Esc>')
     t.eq('B and more', api.nvim_get_current_line())
     press('u')
@@ -76,15 +80,13 @@ describe('a review side by side', function()
     t.eq({ [path] = 'a\nB\nc\nd\ne\n' }, screen.ends[1].files)
   end)
 
-  it('cannot be typed into where the agent takes only yes or no', function()
-    open({ { path = path, text = 'a\nB\nc\nd\ne\n', editable = false } })
-    command.run({ args = 'review' })
+  it('is not modifiable if the agent accepts only yes or no', function()
+    enter(nil, { editable = false })
     t.eq(false, vim.bo.modifiable)
   end)
 
-  it('goes on where the person has closed the right window', function()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\nE\n' } })
-    command.run({ args = 'review' })
+  it('continues after the user has closed the right window', function()
+    local one = enter('a\nB\nc\nd\nE\n')
     vim.cmd('close')
     api.nvim_win_set_cursor(0, { 2, 0 })
     command.run({ args = 'review reject' })
@@ -94,14 +96,13 @@ describe('a review side by side', function()
     t.eq({ 'a', 'b', 'c', 'd', 'E' }, lines())
   end)
 
-  it('has a tab page of its own whatever switchbuf says, and the windows of the person stay', function()
+  it("opens its own tab page with any 'switchbuf', and keeps the user's windows", function()
     local switchbuf = vim.o.switchbuf
     vim.o.switchbuf = 'useopen,usetab'
     vim.cmd('tabnew')
     vim.cmd('tabprevious')
     local window, tabs = api.nvim_get_current_win(), api.nvim_list_tabpages()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
-    command.run({ args = 'review' })
+    local one = enter()
     t.eq({ 3, false }, { #api.nvim_list_tabpages(), vim.wo[window].diff })
     one:close('the test is over')
     t.eq(tabs, api.nvim_list_tabpages())
@@ -110,9 +111,8 @@ describe('a review side by side', function()
     vim.cmd('tabonly')
   end)
 
-  it('takes back on the left what was typed over a hunk, wherever the cursor is', function()
-    local one = open({ { path = path, text = 'a\nB\nc\nd\ne\n' } })
-    command.run({ args = 'review' })
+  it('reverts with undo what was typed over a hunk on the left, wherever the cursor is', function()
+    local one = enter()
     press('<C-w>h2Gccmine<Esc>')
     t.wait(function()
       one.files[1]:sync()
@@ -125,7 +125,7 @@ describe('a review side by side', function()
     t.eq({ false, 1 }, { one.files[1].hunks[1].changed or false, one:undecided() })
   end)
 
-  it('keeps what is proposed at u, as a file keeps its text; what was typed is taken back', function()
+  it('keeps the proposal at u, as a file keeps its text; typed text is undone', function()
     local new, made = project.root .. '/new.lua', { 'return 1' }
     open({ { path = path, text = 'a\nB\nc\nd\ne\n' }, { path = new, text = 'return 1\n' } })
     command.run({ args = 'review' })
@@ -142,7 +142,7 @@ describe('a review side by side', function()
     vim.cmd('quit!')
   end)
 
-  it('leaves no window in diff mode, neither those of the person nor those that they open later', function()
+  it('leaves no window in diff mode, whichever way it ends', function()
     local function options()
       local list = { api.nvim_buf_get_name(0), vim.o.scrollopt }
       local names =
@@ -153,16 +153,10 @@ describe('a review side by side', function()
       return list
     end
     local before = options()
-    local ways = {
-      '', -- by the end of the review
-      'silent tabclose',
-      'silent tabonly', -- it cannot be closed
-      'wincmd h | enew',
-    }
-    for _, way in ipairs(ways) do
+    -- By the end of the review; the tabonly keeps its tab page.
+    for _, way in ipairs({ '', 'silent tabclose', 'silent tabonly', 'wincmd h | enew' }) do
       vim.cmd.enew()
-      local one = open({ { path = path, text = 'a\nB\nc\nd\ne\nf\n' } })
-      command.run({ args = 'review' })
+      local one = enter('a\nB\nc\nd\ne\nf\n')
       t.eq(true, vim.wo.diff)
       vim.cmd(way)
       one:close('it is over')

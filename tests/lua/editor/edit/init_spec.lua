@@ -306,8 +306,8 @@ describe('edits', function()
       api.nvim_buf_set_lines(a, 1, 2, false, { 'mine' })
       project.write('a.txt', 'others\ntwo\n')
       for _, one in ipairs({ true, false }) do
-        local item = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
-        local files, err = apply_all({ item }, { write = not one or nil })
+        local edit_a = { bufnr = a, edits = { at(0, 0, 0, 1, 'X') }, write = one or nil }
+        local files, err = apply_all({ edit_a }, { write = not one or nil })
         t.eq({ nil, 'stale' }, { files, err and err.code })
       end
       t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), project.disk(path_a) })

@@ -10,7 +10,7 @@ describe('open questions', function()
     config.reset()
   end)
 
-  it('are told as copies, oldest first', function()
+  it('are listed as copies, oldest first', function()
     config.setup({ approval = { ask_in = 'client' } })
     local got
     core.registry():add('tools', {
@@ -21,12 +21,8 @@ describe('open questions', function()
       execute = function(_, args) got = args end,
     })
     for _, id in ipairs({ 'one', 'two' }) do
-      core.get().executor:execute('asks', { list = { 1 } }, {
-        id = id,
-        host = 'mcp',
-        session = 's',
-        capabilities = { elicitation = {} },
-      })
+      local opts = { id = id, host = 'mcp', session = 's', capabilities = { elicitation = {} } }
+      core.get().executor:execute('asks', { list = { 1 } }, opts)
     end
     local list = t.wait(function() return #approval.list() == 2 and approval.list() end)
     local one = list[1]

@@ -30,8 +30,8 @@ local function entries(count)
   end)
 end
 
-describe('canonical text', function()
-  it('is JSON with sorted keys, the same in whatever order a table was filled', function()
+describe('canonical JSON', function()
+  it('has sorted keys, whatever the order in which a table was filled', function()
     for expected, value in pairs({
       ['{"a":[1,2.5,"x"],"b":{"c":null}}'] = { b = { c = vim.NIL }, a = { 1, 2.5, 'x' } },
       ['{"list":[],"map":{}}'] = { list = {}, map = vim.empty_dict() },
@@ -44,7 +44,7 @@ describe('canonical text', function()
     t.ok(canonical_json.text({ 'x', [3] = 'x' }) ~= canonical_json.text({ ['1'] = 'x', ['3'] = 'x' }))
   end)
 
-  it('of arguments is of what they were when it was taken', function()
+  it('of a snapshot does not change with the arguments', function()
     local args = { text = ('long "'):rep(100), n = 1, deep = { 1 } }
     local before, snapshot = canonical_json.text(args), canonical_json.snapshot(args)
     args.text, args.n, args.deep[1] = 'other', 2, 2
@@ -52,7 +52,7 @@ describe('canonical text', function()
     t.eq(before, canonical_json.text_of(snapshot))
   end)
 
-  it('ends for a table that holds itself', function()
+  it('refuses a table that contains itself', function()
     local loop = {}
     loop.loop = loop
     t.raises('too deep', function() canonical_json.text(loop) end)
@@ -60,7 +60,7 @@ describe('canonical text', function()
 end)
 
 describe('the audit log', function()
-  it('has a line for each call, with hashes in place of arguments and session', function()
+  it('has a line for each call, with hashes instead of arguments and session', function()
     ended()
     local call = ended({ client = { name = { 'no text' } } })
     call.session = nil
@@ -69,15 +69,8 @@ describe('the audit log', function()
     audit.record(call)
     local list = entries(2)
     local one = list[1]
-    t.eq({ 'do_it', 'allow', 'ledger', 'done', 'mcp', '/p', '1' }, {
-      one.tool,
-      one.decision,
-      one.by,
-      one.outcome,
-      one.host,
-      one.project,
-      one.client_version,
-    })
+    t.has({ tool = 'do_it', decision = 'allow', by = 'ledger', outcome = 'done' }, one)
+    t.has({ host = 'mcp', project = '/p', client_version = '1' }, one)
     t.matches('^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$', one.time)
     t.eq(vim.fn.sha256('{"a":"é/\\"\\n","b":[1,2.5,true,null]}'), one.args_sha256)
     t.eq(vim.fn.sha256('a-session-id'):sub(1, 12), one.session)
@@ -88,7 +81,7 @@ describe('the audit log', function()
     t.ok(not text:find('a-session-id', 1, true) and not text:find('[1,2.5', 1, true))
   end)
 
-  it('goes on after a call of which no line can be made', function()
+  it('continues after a call that cannot be written', function()
     local before = #entries(0)
     audit.record(ended({ client = { name = 'first' } }))
     audit.record(ended({ host = function() end }))
@@ -98,7 +91,7 @@ describe('the audit log', function()
     t.matches('\ncannot format a line: [^\n]+\n', table.concat(vim.fn.readfile(audit.path()), '\n'))
   end)
 
-  it('is bounded', function()
+  it('is limited in size', function()
     local fd = assert(vim.uv.fs_open(audit.path(), 'w', 384))
     vim.uv.fs_ftruncate(fd, 10 * 1024 * 1024)
     vim.uv.fs_close(fd)

@@ -4,7 +4,6 @@ local Ledger = require('mcp-tools.approval.ledger')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
-local paths = require('mcp-tools.files.paths')
 local notifications = require('notifications')
 local t = require('helpers')
 
@@ -59,7 +58,7 @@ after_each(function()
   vim.fn.delete(state, 'rf')
 end)
 
-describe('a map from files to what is done with them', function()
+describe('a map whose keys are files', function()
   local reader = { source = { group = 'g', origin = 'bundled' }, annotations = { read_only = true } }
 
   for _, key in ipairs({
@@ -76,22 +75,20 @@ describe('a map from files to what is done with them', function()
     end)
   end
 
-  it('is judged whatever its files are called, below a name that says that they are some', function()
+  it('is judged for all file names, if its own name means files', function()
     t.eq('deny', (judge(reader, { edits = { [root .. '/.env'] = {} } })))
     t.eq('deny', (judge(reader, { edits = { ['.env'] = 'x' } })))
     t.eq('deny', (judge(reader, { files = { [root .. '/.env'] = 'x' } })))
   end)
 
-  it('is none, where keys are names', function()
-    t.eq(
-      'allow',
-      (judge(reader, { options = { tabstop = 4, ['no-wrap'] = true, ['editor.size'] = 1 }, text = '/etc/passwd' }))
-    )
+  it('is not assumed if the keys are names', function()
+    local options = { tabstop = 4, ['no-wrap'] = true, ['editor.size'] = 1 }
+    t.eq('allow', (judge(reader, { options = options, text = '/etc/passwd' })))
     t.eq('allow', (judge(reader, { edits = { [root .. '/in.txt'] = {} } })))
   end)
 end)
 
-it('what is run upon a yes is no part of the decision', function()
+it('an error in the approved work does not change the decision', function()
   local call = Call.new({ id = 'x', name = 'x', host = 'test' })
   call.definition, call.args = { name = 'x', description = 'x', needs_approval = false }, {}
   t.raises('on purpose', function()
@@ -107,13 +104,13 @@ describe('the order of decision', function()
     t.eq('allow', judge({}))
   end)
 
-  it('lets annotations decide before the default', function()
+  it('puts annotations before the default', function()
     t.eq('allow', judge({ annotations = { read_only = true } }))
     config.setup({ approval = { default = 'allow' } })
     t.eq('ask', judge({ annotations = { destructive = true } }))
   end)
 
-  it('lets needs_approval decide before annotations', function()
+  it('puts needs_approval before annotations', function()
     t.eq('ask', judge({ needs_approval = true, annotations = { read_only = true } }))
     t.eq('allow', judge({ needs_approval = false, annotations = { destructive = true } }))
     local action, reason = judge({ needs_approval = 'it costs money' })
@@ -121,14 +118,10 @@ describe('the order of decision', function()
     local by_args = function(args) return args.n > 1 and 'more than one' end
     t.eq('allow', judge({ needs_approval = by_args }, { n = 1 }))
     t.eq('ask', judge({ needs_approval = by_args }, { n = 2 }))
+    t.eq('ask', judge({ needs_approval = throws, annotations = { read_only = true } }))
   end)
 
-  it(
-    'asks when needs_approval throws',
-    function() t.eq('ask', judge({ needs_approval = throws, annotations = { read_only = true } })) end
-  )
-
-  it("puts the person's rules first: function, tool, group", function()
+  it("puts the user's rules first: function, tool, group", function()
     local read_only = { annotations = { read_only = true }, source = { group = 'g', origin = 'bundled' } }
     config.setup({ approval = { groups = { g = 'ask' } } })
     t.eq('ask', judge(read_only))
@@ -139,14 +132,14 @@ describe('the order of decision', function()
     t.eq('allow', judge(read_only, { n = 2 }))
   end)
 
-  it('lets a deny anywhere win', function()
+  it('lets any denial win', function()
     config.setup({ approval = { tools = { x = 'allow' }, groups = { g = 'deny' } } })
     t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }))
     config.setup({ approval = { groups = { g = 'allow' } } })
     t.eq('deny', judge({ source = { group = 'g', origin = 'bundled' } }, { path = root .. '/.env' }))
   end)
 
-  it('lets everything run by a rule that says so, but for sensitive files and what was denied always', function()
+  it('lets a rule allow everything except sensitive files and tools that are always denied', function()
     local hard = { needs_approval = true, annotations = { destructive = true } }
     config.setup({ approval = { default = 'allow' } })
     t.eq({ 'ask', 'ask' }, { (judge(hard)), (judge({}, { path = outside .. '/out.txt' })) })
@@ -158,7 +151,7 @@ describe('the order of decision', function()
     assert(gateway.ledger:reset(root))
   end)
 
-  it('denies when a rule throws or says nonsense', function()
+  it('denies when a rule throws or returns an invalid value', function()
     rule(throws)
     t.eq('deny', judge({ annotations = { read_only = true } }))
     rule(t.returns('perhaps'))
@@ -169,23 +162,6 @@ end)
 describe('files', function()
   local reader = { annotations = { read_only = true } }
 
-  it('inside the project run, outside ask, however they are written', function()
-    t.eq('allow', judge(reader, { path = root .. '/in.txt' }))
-    t.eq('allow', judge(reader, { path = root .. '/new/file.txt' }))
-    for _, path in ipairs({
-      outside .. '/out.txt',
-      root .. '/../' .. vim.fs.basename(outside) .. '/out.txt',
-      root .. '/link/out.txt',
-      root .. '/link/new.txt',
-      root .. '/none/../../' .. vim.fs.basename(outside) .. '/out.txt',
-      'file://' .. outside .. '/out.txt',
-      root .. '-other',
-    }) do
-      t.eq({ path, 'ask' }, { path, (judge(reader, { path = path })) })
-    end
-    t.eq('ask', judge(reader, { paths = { root .. '/in.txt', outside .. '/out.txt' } }))
-  end)
-
   it('that are sensitive are denied, in any letter case and through a link', function()
     vim.uv.fs_symlink(root .. '/.env', root .. '/harmless.txt')
     for _, path in ipairs({ '/.env', '/.ENV', '/sub/.env.local', '/key.PEM', '/harmless.txt', '/.ssh/config' }) do
@@ -194,13 +170,8 @@ describe('files', function()
     t.eq('deny', judge(reader, { path = root .. '/in.txt\0.env' }))
   end)
 
-  it('are judged by their buffer too', function()
-    vim.cmd.edit(root .. '/.env')
-    local bufnr = vim.api.nvim_get_current_buf()
-    t.eq('deny', judge(reader, { bufnr = bufnr }))
-    t.eq('deny', judge(reader, { bufnr = 0 }))
+  it('with a sensitive buffer are denied, by number and by path', function()
     vim.cmd.edit(root .. '/in.txt')
-    t.eq('allow', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
     vim.b.sensitive = true
     t.eq('deny', judge(reader, { bufnr = vim.api.nvim_get_current_buf() }))
     t.eq('deny', judge(reader, { path = root .. '/in.txt' }))
@@ -210,7 +181,7 @@ describe('files', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('are not judged by a buffer without a file', function()
+  it('are not affected by a sensitive buffer without a file', function()
     vim.cmd.cd(root)
     vim.cmd.enew()
     vim.b.sensitive = true
@@ -219,7 +190,7 @@ describe('files', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('are judged by the file beside a terminal or float, which bundled tools take for the current one', function()
+  it('beside a terminal or float are judged as the current file, as bundled tools use them', function()
     local bundled = { annotations = { read_only = true }, source = { origin = 'bundled' } }
     vim.cmd.edit(root .. '/.env')
     vim.cmd.new()
@@ -257,12 +228,6 @@ describe('files', function()
     t.eq({ 'deny', 'deny' }, { (judge(reader, { bufnr = 0 })), (judge(bundled, { bufnr = 0 })) })
     vim.cmd('%bwipeout!')
   end)
-
-  it('are resolved to where they would really land', function()
-    t.eq(outside .. '/a/b', paths.resolve(root .. '/link/a/b'))
-    t.eq(root .. '/b', paths.resolve(root .. '/a/../b'))
-    t.eq('/', paths.resolve('/../..'))
-  end)
 end)
 
 describe('a preview', function()
@@ -280,12 +245,12 @@ describe('a preview', function()
 
   local function failing() return nil, errors.new('stale', 'too late') end
 
-  it('that gives an error ends the call before anybody is asked', function()
+  it('that returns an error ends the call before any question', function()
     t.eq({ false, errors.new('stale', 'too late') }, decide(failing))
     t.eq(0, asked)
   end)
 
-  it('that gives a text, nothing, or throws, is left for the question', function()
+  it('that returns a text or nothing, or throws, still asks', function()
     local function text() return 'x' end
     for _, each in ipairs({ text, function() end, throws }) do
       t.eq(nil, decide(each))
@@ -293,7 +258,7 @@ describe('a preview', function()
     end
   end)
 
-  it('is not run before the question when that is about a file, and never when it comes from the project', function()
+  it('does not run before a question about a file, and never if its tool comes from the project', function()
     t.eq(nil, decide(failing, { path = outside .. '/out.txt' }))
     t.eq(1, asked)
     decide(failing, {}, { origin = 'python', file = root .. '/mcp_tools/x.py' })
@@ -308,13 +273,11 @@ describe('asking', function()
     return call
   end
 
-  it('is refused where there is no UI; the client hears what it can do, the person what they can', function()
+  it('is refused without a UI; the client and the user get different messages', function()
     local answer
     notifications.collect()
-    approval.ask(
-      { call = waiting_call(), reason = 'the option y' },
-      function(choice, err, by) answer = { choice, err, by } end
-    )
+    local function answered(...) answer = { ... } end
+    approval.ask({ call = waiting_call(), reason = 'the option y' }, answered)
     notifications.wait('x was denied: it needs approval, and the editor has no UI to ask in')
     notifications.restore()
     t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
@@ -328,7 +291,7 @@ end)
 describe('approval.groups', function()
   local mounted = { source = { origin = 'mounted', name = 'fs' } }
 
-  it('applies to mounts and to files of tools by the name under which they are listed', function()
+  it('applies to mounts and to files of tools by their names in lists', function()
     local file = { source = { origin = 'registered', name = 'mine', found_in = outside .. '/mine.lua' } }
     config.setup({ approval = { default = 'allow', groups = { fs = 'deny', mine = 'deny' } } })
     t.eq('deny', (judge(mounted)))
@@ -339,7 +302,7 @@ describe('approval.groups', function()
     t.eq('allow', (judge(file)))
   end)
 
-  it('allows no mount that is named like a bundled group, and no file of the project', function()
+  it('does not allow a mount that is named like a bundled group, or a file of the project', function()
     local git = { source = { origin = 'mounted', name = 'git' } }
     local file = { source = { origin = 'python', name = 'mine', found_in = root .. '/mcp_tools/mine.py' } }
     config.setup({ approval = { groups = { git = 'allow', mine = 'allow' } } })
@@ -350,7 +313,7 @@ describe('approval.groups', function()
     t.eq('deny', (judge(git)))
   end)
 
-  it('of a mount is no mistyped name', function()
+  it('accepts the name of a mount', function()
     local registry = require('mcp-tools.registry.store').new()
     local tool = { name = 'fs__x', description = 'x', execute = function() end }
     assert(registry:add('tools', tool, { origin = 'mounted', name = 'fs' }))
@@ -359,7 +322,7 @@ describe('approval.groups', function()
   end)
 end)
 
-describe('an argument names a file', function()
+describe('an argument is judged as a file', function()
   local trusted = { source = { origin = 'mounted', name = 'fs' } }
 
   before_each(function() config.setup({ approval = { tools = { x = 'allow' } } }) end)
@@ -383,7 +346,7 @@ describe('an argument names a file', function()
     t.eq('allow', (judge(trusted, { url = 'example.com/a.html' })))
   end)
 
-  it('when there is white space around it, which the server may remove', function()
+  it('with surrounding white space, which the server may remove', function()
     local file = root .. '/.env'
     for name, value in pairs({ path = '.env ', source = '\n' .. file, url = ' file://' .. file }) do
       t.eq('deny', (judge(trusted, { [name] = value })), name)
@@ -391,7 +354,7 @@ describe('an argument names a file', function()
     t.eq('allow', (judge(trusted, { path = ' ', url = ' https://example.com ' })))
   end)
 
-  it('only when its value looks like a path, where the name may mean anything', function()
+  it('only when its value looks like a path, if its name can mean anything', function()
     config.reset()
     for _, value in ipairs({ ('print("x")\n'):rep(1000), '2024-01-01', '#general', 'owner/repo', '{"a": [1]}' }) do
       local decision = gateway:judge(setmetatable({
@@ -404,7 +367,7 @@ describe('an argument names a file', function()
     end
   end)
 
-  it('when only a program that resolves `..` by the text finds it', function()
+  it('when only resolving `..` as text finds it', function()
     for _, path in ipairs({
       'x\n/../.env',
       'no such\tdirectory/./../.env',
@@ -443,7 +406,7 @@ describe('an argument names a file', function()
     t.eq('allow', (judge(reader, { files = { { path = root .. '/in.txt', content = text, mode = 'w' } } })))
   end)
 
-  it('when it is a buffer by its name, its number as text, or in an object', function()
+  it('when it is a buffer by its name, its number as a string, or in an object', function()
     vim.cmd.edit(root .. '/.env')
     local bufnr = vim.api.nvim_get_current_buf()
     vim.cmd.edit(root .. '/in.txt')

@@ -643,6 +643,9 @@ describe('files', function()
       root .. '/relative',
       root .. '/twice',
       root .. '/directory/../../outside/out.txt',
+      root .. '/directory/new.txt',
+      root .. '/none/../../outside/out.txt',
+      root .. '-other',
       root .. '/in.txt/../../outside/out.txt',
       'file://' .. root .. '/%2e%2e/outside/out.txt',
       'FILE://localhost' .. outside .. '/out.txt',
@@ -661,6 +664,7 @@ describe('files', function()
     end
     vim.env.MCPT_OUTSIDE = nil
     t.eq('allow', verdict({ path = root .. '/routes/$id.tsx' }))
+    t.eq('allow', verdict({ path = root .. '/new/file.txt' }))
     t.eq('ask', verdict({ edits = { { text = '' }, { path = outside .. '/out.txt' } } }))
     t.eq('ask', verdict({ uri = 'file://' .. outside .. '/out.txt' }))
     t.eq('allow', verdict({ uri = 'nvim://buffers' }))

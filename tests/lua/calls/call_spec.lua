@@ -3,7 +3,7 @@ local t = require('helpers')
 
 local EVENTS = { 'ask', 'start', 'await_input', 'input', 'finish', 'fail', 'time_out', 'cancel' }
 
---- state × event, written out a second time: a change of the table must be meant.
+--- state × event, a copy of the table: a change must be intended.
 local EXPECTED = {
   received = { ask = 'waiting_approval', start = 'running', fail = 'failed', cancel = 'cancelled' },
   waiting_approval = {
@@ -33,7 +33,7 @@ local function call_in(state)
   return call
 end
 
-describe('the table of a call', function()
+describe('the state table of a call', function()
   for state, moves in pairs(EXPECTED) do
     for _, event in ipairs(EVENTS) do
       it(('%s × %s → %s'):format(state, event, moves[event] or 'nothing'), function()
@@ -50,12 +50,10 @@ describe('the table of a call', function()
 end)
 
 describe('a call', function()
-  it('ends once; the second end is dropped', function()
+  it('ends once; a second end is ignored', function()
     local ends = 0
     local call = call_in('running')
-    call.listener = {
-      done = function() ends = ends + 1 end,
-    }
+    call.listener = { done = function() ends = ends + 1 end }
     t.eq(true, call:finish('finish', { value = 1 }))
     t.eq(false, call:finish('finish', { value = 2 }))
     t.eq(false, call:cancel('user'))
@@ -87,16 +85,14 @@ describe('a call', function()
     t.eq('timeout', timed.outcome.error.code)
   end)
 
-  it('keeps what a listener does wrong away from its end', function()
+  it('survives an error of its listener', function()
     local call = call_in('running')
-    call.listener = {
-      done = function() error('a bad listener') end,
-    }
+    call.listener = { done = function() error('a bad listener') end }
     t.eq(true, call:finish('finish', { value = 1 }))
     t.eq('done', call.state)
   end)
 
-  it('counts progress and ignores it after the end', function()
+  it('counts progress, and ignores it after the end', function()
     local call = call_in('running')
     call:progress(1, 3)
     call:progress(2, 3, 'half')

@@ -12,14 +12,14 @@ local function run(def, args, opts)
   return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
 end
 
---- Holds the main thread, as a tool does that computes.
+--- Blocks the main thread, as a tool does that computes.
 local function busy(ms)
   local till = vim.uv.hrtime() + ms * 1e6
   while vim.uv.hrtime() < till do
   end
 end
 
-describe('what a `run` tool has used', function()
+describe('arguments and coroutine of a `run` tool', function()
   local kept = setmetatable({}, { __mode = 'k' })
 
   before_each(function()
@@ -29,7 +29,7 @@ describe('what a `run` tool has used', function()
 
   after_each(function() require('jit').on() end)
 
-  --- Runs it; nothing here may hold its call, arguments or coroutine afterwards.
+  --- Runs it; nothing here may reference its call, arguments or coroutine afterwards.
   local function use(fn, finish)
     local call = run({
       run = function(ctx, args)
@@ -44,9 +44,7 @@ describe('what a `run` tool has used', function()
   local function wait(call) t.ended(call) end
 
   for what, case in pairs({
-    ['has returned at once'] = {
-      function() return ('x'):rep(1000) end,
-    },
+    ['has returned at once'] = { function() return ('x'):rep(1000) end },
     ['has returned after waiting'] = {
       function(ctx)
         ctx:await(vim.schedule)
@@ -61,7 +59,7 @@ describe('what a `run` tool has used', function()
       end,
       function(call) call:cancel('user') end,
     },
-    ['answers by itself and then waits for ever'] = {
+    ['calls ctx and then waits for ever'] = {
       function(ctx)
         ctx('early')
         ctx:await(function() end)
@@ -75,7 +73,7 @@ describe('what a `run` tool has used', function()
       wait,
     },
   }) do
-    it('is let go when it ' .. what, function()
+    it('are released when it ' .. what, function()
       use(case[1], case[2] or function() end)
       collectgarbage()
       collectgarbage()
@@ -84,8 +82,8 @@ describe('what a `run` tool has used', function()
   end
 end)
 
-describe('a tool that hears of something where the API may not be used', function()
-  it('goes on where it may, in a `run` tool', function()
+describe('a tool in a callback where the API cannot be used', function()
+  it('continues outside of it, in a `run` tool', function()
     local call = run({
       run = function(ctx)
         local done = ctx:await(function(done) vim.system({ vim.v.progpath, '--version' }, {}, done) end)
@@ -96,14 +94,12 @@ describe('a tool that hears of something where the API may not be used', functio
     t.eq({ code = 0, buffer = true, fast = false }, call.outcome.value)
   end)
 
-  it('reads there what it was called with', function()
+  it('can read its context there', function()
     local read
     local call = run({
       execute = function(ctx)
         vim.system({ vim.v.progpath, '--version' }, {}, function()
-          read = {
-            pcall(function() return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host } end),
-          }
+          read = { pcall(function() return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host } end) }
           ctx('answer')
         end)
       end,
@@ -116,7 +112,7 @@ describe('a tool that hears of something where the API may not be used', functio
     t.answers('answer'),
     function(ctx) ctx:fail('stale', 'it changed') end,
   }) do
-    it('may answer or fail there: who waits for the call goes on where it may', function()
+    it('may end there: the listener runs where the API can be used', function()
       local fast
       local function execute(ctx)
         vim.system({ vim.v.progpath, '--version' }, {}, function() answer(ctx) end)
@@ -130,7 +126,7 @@ describe('a tool that hears of something where the API may not be used', functio
   end
 end)
 
-describe('a result that cannot be made', function()
+describe('a result that cannot be encoded', function()
   local function hostile()
     return setmetatable({ a = 1 }, {
       __index = function() error('no such thing here') end,
@@ -138,23 +134,15 @@ describe('a result that cannot be made', function()
   end
 
   it('fails the call, at once and later, in both styles', function()
-    local handlers = {
-      { execute = t.answers(hostile()) },
-      {
-        execute = function(ctx)
-          vim.schedule(function() ctx(hostile()) end)
-        end,
-      },
-      {
-        run = function() return hostile() end,
-      },
-      {
-        run = function(ctx)
-          ctx:await(vim.schedule)
-          return hostile()
-        end,
-      },
-    }
+    local function later(ctx)
+      vim.schedule(function() ctx(hostile()) end)
+    end
+    local function after_await(ctx)
+      ctx:await(vim.schedule)
+      return hostile()
+    end
+    local handlers =
+      { { execute = t.answers(hostile()) }, { execute = later }, { run = hostile }, { run = after_await } }
     for _, handler in ipairs(handlers) do
       handler.output_schema = { type = 'object', properties = { b = { type = 'string' } } }
       local call = run(handler)
@@ -164,14 +152,14 @@ describe('a result that cannot be made', function()
     end
   end)
 
-  it('or an error that cannot be read, as well', function()
+  it('or an error that cannot be read, fails the call', function()
     local call = run({ execute = t.answers(nil, hostile()) })
     t.eq('execution_error', call.outcome.error and call.outcome.error.code)
   end)
 end)
 
-describe('what a `run` tool returns', function()
-  it('fails the call if it is nil and an error, and its second value is ignored otherwise', function()
+describe('the values that a `run` tool returns', function()
+  it('fail the call if they are nil and an error; otherwise the second one is ignored', function()
     local call = run({
       run = function(ctx)
         ctx:await(vim.schedule)
@@ -180,15 +168,13 @@ describe('what a `run` tool returns', function()
     })
     t.ended(call)
     t.eq('not_found no such mark', call.outcome.error.code .. ' ' .. call.outcome.error.message)
-    call = run({
-      run = function() return ('aa'):gsub('a', 'b') end,
-    })
+    call = run({ run = function() return ('aa'):gsub('a', 'b') end })
     t.ended(call)
     t.eq('bb', call.outcome.value)
   end)
 end)
 
-it('the time of a tool is not cut by what it did before it first waited', function()
+it('the timeout does not include the time before the tool first waits', function()
   local started
   local call = run({
     timeout = 200,
@@ -204,7 +190,7 @@ it('the time of a tool is not cut by what it did before it first waited', functi
 end)
 
 describe('progress', function()
-  it('that is no number goes nowhere, and the tool goes on', function()
+  it('that is not a finite number is ignored', function()
     local seen = {}
     local call = run({
       run = function(ctx)
@@ -216,14 +202,14 @@ describe('progress', function()
       end,
     }, {}, {
       listener = {
-        progress = function(_, call) table.insert(seen, { call.latest.done, call.latest.total or 'none' }) end,
+        progress = function(_, one) table.insert(seen, { one.latest.done, one.latest.total or 'none' }) end,
       },
     })
     t.eq({ { 1, 2 }, { 2, 'none' } }, seen)
     t.eq('done', call.outcome.value)
   end)
 
-  it('with an argument of another type in a timer of the tool ends the call, and nothing is thrown', function()
+  it('with an argument of another type in a timer ends the call without an error there', function()
     local timer = assert(vim.uv.new_timer())
     local ok, thrown = true, nil
     local call = run({
@@ -236,27 +222,19 @@ describe('progress', function()
     t.ended(call)
     timer:close()
     t.eq({ true }, { ok, thrown })
-    t.eq({
-      'execution_error',
-      'Tool execution error: ctx:progress: total: expected number, got string',
-    }, { call.outcome.error.code, call.outcome.error.message })
+    local message = 'Tool execution error: ctx:progress: total: expected number, got string'
+    t.eq({ 'execution_error', message }, { call.outcome.error.code, call.outcome.error.message })
   end)
 
   it('with an argument of another type in the tool itself is an error at its line', function()
-    local call = run({
-      execute = function(ctx) ctx:progress('half') end,
-    })
+    local call = run({ execute = function(ctx) ctx:progress('half') end })
     t.matches('ctx_spec.lua:%d+: ctx:progress: done: expected number, got string', call.trace)
   end)
 end)
 
 local function tool(name, execute, fields)
-  mcp_tools.register(vim.tbl_extend('force', {
-    name = name,
-    description = 'x',
-    annotations = { read_only = true },
-    execute = execute,
-  }, fields or {}))
+  local base = { name = name, description = 'x', annotations = { read_only = true }, execute = execute }
+  mcp_tools.register(vim.tbl_extend('force', base, fields or {}))
 end
 
 ---@return { result: any, err: table? }
@@ -268,7 +246,6 @@ end
 
 describe('a handler that returns its result', function()
   before_each(notifications.collect)
-
   after_each(notifications.restore)
 
   it('times out, and its author is told once what to write', function()
@@ -281,12 +258,12 @@ describe('a handler that returns its result', function()
     t.eq(1, #notifications.list)
   end)
 
-  it('is told how an error is given', function()
+  it('gets a hint how to return an error', function()
     tool('refuses', function() return nil, 'no such thing' end, { timeout = 50 })
     t.matches('returned nil and a string.*`ctx:fail%(message%)`', called('refuses').err.message)
   end)
 
-  it('may keep its ctx, answer later and return what it likes', function()
+  it('may keep its ctx, answer later and return anything', function()
     for i, value in ipairs({ 'text', { 1 }, 42, true, function() end }) do
       local name = 'later_' .. i
       tool(name, function(ctx)
@@ -302,7 +279,7 @@ describe('a handler that returns its result', function()
     t.eq({}, notifications.list)
   end)
 
-  it('and has answered as well is not warned of', function()
+  it('and has called ctx gets no warning', function()
     tool('both', function(ctx)
       ctx('answered')
       return 'ignored'
@@ -312,15 +289,15 @@ describe('a handler that returns its result', function()
   end)
 end)
 
-describe('what a tool throws', function()
-  it('as a table is no brace', function()
+describe('an error of a tool', function()
+  it('that is a table is shown by its message or contents', function()
     tool('throws_table', function() error({ reason = 'full', left = { 1, 2 } }) end)
     t.matches('{ *left = { *1, 2 *}, *reason = "full" *}', called('throws_table').err.message)
     tool('throws_message', function() error({ message = 'the disk is full', other = true }) end)
     t.eq('Tool execution error: the disk is full', called('throws_message').err.message)
   end)
 
-  it('stands in the log with file and line', function()
+  it('is in the log with file and line', function()
     tool('throws', function() error('on purpose') end)
     t.eq('Tool execution error: on purpose', called('throws').err.message)
     t.matches('throws%) threw: .*ctx_spec.lua:%d+: on purpose', require('mcp-tools.log').lines(1)[1])

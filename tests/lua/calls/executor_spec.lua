@@ -2,8 +2,8 @@
 local executors = require('executors')
 local t = require('helpers')
 
---- An executor over its own registry that lets everything run.
-local function bench(settings)
+--- An executor that allows all calls, with its own registry.
+local function setup(settings)
   local executor, registry = executors.new(settings)
   registry.prefix = t.returns('nvim_')
   --- `tool(name, execute, other fields)`, or `tool(definition)`
@@ -22,12 +22,21 @@ end
 
 local function error_of(call) return call.outcome and call.outcome.error or {} end
 
+--- A handler that counts its calls in the state of its tool.
+local function count(ctx)
+  ctx.state.n = ctx.state.n + 1
+  ctx(ctx.state.n)
+end
+
 local b
 
-before_each(function() b = bench() end)
+--- The value of a call in a session.
+local function value_in(session, name) return b.run(name, {}, { session = session }).outcome.value end
 
-describe('a tool that answers', function()
-  it('at once has ended when execute returns', function()
+before_each(function() b = setup() end)
+
+describe('a tool that returns a result', function()
+  it('immediately has ended when execute returns', function()
     b.tool('now', function(ctx, args) ctx({ got = args }) end)
     local call = b.run('now', { a = 1 })
     t.eq('done', call.state)
@@ -37,13 +46,7 @@ describe('a tool that answers', function()
   end)
 
   it("in guill's style execute(cb, args) works the same", function()
-    b.tool('old', function(cb, args)
-      if args.fail then
-        cb(nil, 'no luck')
-      else
-        cb('fine')
-      end
-    end)
+    b.tool('old', function(cb, args) cb(not args.fail and 'fine' or nil, args.fail and 'no luck') end)
     t.eq('fine', b.run('old', {}).outcome.value)
     t.eq({ code = 'tool_error', message = 'no luck' }, error_of(b.run('old', { fail = true })))
   end)
@@ -60,7 +63,7 @@ describe('a tool that answers', function()
     t.eq(0, b.executor.active)
   end)
 
-  it('in steps hands on each state in order', function()
+  it('in steps notifies of each state in order', function()
     local states = {}
     b.tool({
       name = 'steps',
@@ -72,24 +75,21 @@ describe('a tool that answers', function()
         return 'end'
       end,
     })
-    local call = b.run('steps', { n = 3 }, {
-      listener = {
-        state = function(_, _, state) table.insert(states, state) end,
-      },
-    })
+    local listener = { state = function(_, _, state) table.insert(states, state) end }
+    local call = b.run('steps', { n = 3 }, { listener = listener })
     t.ended(call)
     t.eq({ 'step 1', 'step 2', 'step 3' }, states)
     t.eq('end', call.outcome.value)
   end)
 
-  it('with nil gives an empty result, in both styles', function()
+  it('of nil has an empty result, in both styles', function()
     b.tool('one', t.answers())
     b.tool({ name = 'two', run = function() end })
     t.eq('empty', b.run('one').outcome.payload.kind)
     t.eq('empty', b.run('two').outcome.payload.kind)
   end)
 
-  it('with await that is ready at once does not wait', function()
+  it('does not wait for an await that is ready', function()
     b.tool({
       name = 'ready',
       run = function(ctx)
@@ -105,82 +105,59 @@ describe('a tool that answers', function()
 end)
 
 describe('a tool that fails', function()
-  it('says how: ctx(nil, err), ctx:fail, a table, a code', function()
-    local how = {
-      t.answers(nil, 'text'),
-      t.answers(nil, { code = 'not_found', message = 'gone' }),
-      function(ctx) ctx:fail('just text') end,
-      function(ctx) ctx:fail('stale', 'it changed') end,
-      t.answers(nil, { code = 'no_such_code', message = 'odd' }),
-    }
-    local expected = {
-      { code = 'tool_error', message = 'text' },
-      { code = 'not_found', message = 'gone' },
-      { code = 'tool_error', message = 'just text' },
-      { code = 'stale', message = 'it changed' },
-      { code = 'tool_error', message = 'odd' },
-    }
-    for i, fn in ipairs(how) do
-      b.tool({ name = 'fails', execute = fn })
-      t.eq(expected[i], error_of(b.run('fails')))
+  it('reports its error, however it fails', function()
+    for i, case in ipairs({
+      { t.answers(nil, 'text'), 'tool_error', 'text' },
+      { t.answers(nil, { code = 'not_found', message = 'gone' }), 'not_found', 'gone' },
+      { function(ctx) ctx:fail('just text') end, 'tool_error', 'just text' },
+      { function(ctx) ctx:fail('stale', 'it changed') end, 'stale', 'it changed' },
+      { t.answers(nil, { code = 'no_such_code', message = 'odd' }), 'tool_error', 'odd' },
+      { function() error('boom') end, 'execution_error', 'Tool execution error: boom' },
+      { function() error({ code = 'busy', message = 'later please' }) end, 'busy', 'later please' },
+    }) do
+      b.tool({ name = 'fails', execute = case[1] })
+      t.eq({ i, { code = case[2], message = case[3] } }, { i, error_of(b.run('fails')) })
     end
+    b.tool({ name = 'run', run = function(ctx) return ctx:fail('not_found', 'no') end })
+    t.eq('not_found', error_of(b.run('run')).code)
+    b.tool('odd', function() error({ some = 'table' }) end)
+    t.eq('execution_error', error_of(b.run('odd')).code)
+    local function throw_later(ctx)
+      ctx:await(vim.schedule)
+      error('late boom')
+    end
+    b.tool({ name = 'throws_later', run = throw_later })
+    t.eq(
+      { code = 'execution_error', message = 'Tool execution error: late boom' },
+      t.ended(b.run('throws_later')).error
+    )
   end)
 
-  it('by throwing gives the message without place or traceback', function()
-    b.tool('throws', function() error('boom') end)
-    b.tool({
-      name = 'throws_later',
-      run = function(ctx)
-        ctx:await(vim.schedule)
-        error('late boom')
-      end,
-    })
-    t.eq({ code = 'execution_error', message = 'Tool execution error: boom' }, error_of(b.run('throws')))
-    local call = b.run('throws_later')
-    t.ended(call)
-    t.eq({ code = 'execution_error', message = 'Tool execution error: late boom' }, error_of(call))
-  end)
-
-  it('says no more than a result may say', function()
-    b = bench({ max_result = 100 })
+  it('truncates its message at the limit of results', function()
+    b = setup({ max_result = 100 })
     local long = ('ä'):rep(100)
     b.tool('says', t.answers(nil, long))
     b.tool('throws', function() error(long, 0) end)
     t.eq(('ä'):rep(50) .. '…', error_of(b.run('says')).message)
     t.eq('Tool execution error: ' .. ('ä'):rep(39) .. '…', error_of(b.run('throws')).message)
   end)
-
-  it('by throwing an object keeps its code, or shows it', function()
-    b.tool('coded', function() error({ code = 'busy', message = 'later please' }) end)
-    b.tool('odd', function() error({ some = 'table' }) end)
-    t.eq({ code = 'busy', message = 'later please' }, error_of(b.run('coded')))
-    t.eq('execution_error', error_of(b.run('odd')).code)
-  end)
-
-  it('with `return ctx:fail(…)` in a run tool fails once', function()
-    b.tool({
-      name = 'failing',
-      run = function(ctx) return ctx:fail('not_found', 'no') end,
-    })
-    t.eq('not_found', error_of(b.run('failing')).code)
-  end)
 end)
 
-describe('time', function()
-  it('is up after the timeout of the definition, and the tool is told', function()
-    local told
+describe('the timeout', function()
+  it('of the definition applies, and the tool is notified', function()
+    local seen
     b.tool('slow', function(ctx)
-      ctx:on_cancel(function(reason) told = { reason, ctx:cancelled() } end)
+      ctx:on_cancel(function(reason) seen = { reason, ctx:cancelled() } end)
     end, { timeout = 30 })
     local call = b.run('slow', {}, { timeout = 60000 })
     t.ended(call, 1000)
     t.eq('timed_out', call.state)
     t.eq('timeout', error_of(call).code)
-    t.eq({ 'timeout', 'timeout' }, told)
+    t.eq({ 'timeout', 'timeout' }, seen)
   end)
 
-  it('comes from the call, else from the options, for a tool that sets none; 0 is none', function()
-    b = bench({ tool_timeout = 30 })
+  it('comes from the call, else from the options, for a tool without one; 0 means none', function()
+    b = setup({ tool_timeout = 30 })
     b.tool({ name = 'never', execute = function() end })
     b.tool({ name = 'forever', timeout = 0, execute = function() end })
     local by_option, by_call = b.run('never'), b.run('never', {}, { timeout = 10 })
@@ -192,12 +169,9 @@ describe('time', function()
     forever:cancel('user')
   end)
 
-  it('that has passed refuses the call, and nothing runs', function()
+  it('that has passed before the start refuses the call', function()
     local ran = false
-    b.tool('x', function(ctx)
-      ran = true
-      ctx()
-    end)
+    b.tool('x', function() ran = true end)
     local call = b.run('x', {}, { start_by = vim.uv.hrtime() - 1 })
     t.eq('editor_blocked', error_of(call).code)
     t.eq(false, ran)
@@ -205,24 +179,24 @@ describe('time', function()
   end)
 end)
 
-it('cancel reaches the tool, stops a run tool for good and drops what comes later', function()
-  local went_on, answer = 0, nil
+it('cancel notifies the tool, stops a run tool and drops later results', function()
+  local rounds, answer = 0, nil
   b.tool({
     name = 'loops',
     run = function(ctx)
       while true do
         ctx:await(function(done) vim.defer_fn(done, 5) end)
-        went_on = went_on + 1
+        rounds = rounds + 1
       end
     end,
   })
   b.tool('holds', function(ctx) answer = ctx end)
   local loop, hold = b.run('loops'), b.run('holds')
-  t.wait(function() return went_on > 1 end)
+  t.wait(function() return rounds > 1 end)
   t.eq(true, b.executor:cancel(loop.id, 'client'))
-  local seen = went_on
+  local seen = rounds
   vim.wait(30)
-  t.eq(seen, went_on)
+  t.eq(seen, rounds)
   b.executor:cancel(hold.id, 'client')
   answer('too late')
   t.eq('cancelled', hold.state)
@@ -231,7 +205,7 @@ it('cancel reaches the tool, stops a run tool for good and drops what comes late
 end)
 
 describe('a call', function()
-  it('of a mistyped tool is refused with the names that are near', function()
+  it('of a mistyped tool is refused with similar names', function()
     for _, name in ipairs({ 'cursor', 'line_read', 'other' }) do
       b.tool({ name = name, execute = function() end })
     end
@@ -243,20 +217,8 @@ describe('a call', function()
     t.ok(#message(('c'):rep(1000000)) < 300)
   end)
 
-  it('of a mistyped tool costs little, however many tools there are', function()
-    for i = 1, 500 do
-      b.tool({
-        name = ('%s_tool_with_a_long_name_%03d'):format(i % 2 == 0 and 'read' or 'write', i),
-        execute = function() end,
-      })
-    end
-    local began = vim.uv.hrtime()
-    t.matches('did you mean', error_of(b.run('raed_tool_with_a_long_name_004')).message)
-    t.ok((vim.uv.hrtime() - began) / 1e6 < 2000, 'the editor is held')
-  end)
-
-  it('of an unknown tool, by the wrong type or beyond the room is refused', function()
-    b = bench({ max_calls = 1 })
+  it('is refused for an unknown tool, wrong arguments or too many calls', function()
+    b = setup({ max_calls = 1 })
     b.tool({ name = 'x', args = { n = { type = 'integer', required = true } }, execute = function() end })
     t.eq({ code = 'unknown_tool', message = 'Unknown tool: nope' }, error_of(b.run('nope')))
     local bad = error_of(b.run('x', {}))
@@ -269,16 +231,14 @@ describe('a call', function()
     t.eq('running', b.run('x', { n = 3 }).state)
   end)
 
-  it('are told which of their names the tool does not have when one is missing', function()
+  it('with a missing argument names the arguments that the tool does not have', function()
     b.tool({ name = 'x', args = { query = { type = 'string', required = true } }, execute = function() end })
-    t.eq(
-      'Invalid arguments for x: query: is required (it has no argument path, pattern)',
-      error_of(b.run('x', { pattern = 'a', path = 'b' })).message
-    )
+    local message = 'Invalid arguments for x: query: is required (it has no argument path, pattern)'
+    t.eq(message, error_of(b.run('x', { pattern = 'a', path = 'b' })).message)
     t.eq('Invalid arguments for x: query: is required', error_of(b.run('x', {})).message)
   end)
 
-  it('fails when the check of its arguments throws, and takes no room', function()
+  it('fails when the check of its arguments throws, and is not active any more', function()
     local schema = { properties = { child = { ['$ref'] = '#' } } }
     for _ = 1, 44 do
       schema = { allOf = { schema } }
@@ -286,7 +246,7 @@ describe('a call', function()
     schema.type = 'object'
     b.tool({ name = 'deep', input_schema = schema, execute = function() end })
     local args = {}
-    for _ = 1, 190 do -- more than Lua's stack holds of such a schema
+    for _ = 1, 190 do -- deeper than Lua's stack allows for such a schema
       args = { child = args }
     end
     local call = b.run('deep', args)
@@ -294,22 +254,17 @@ describe('a call', function()
     t.eq({ 0 }, { b.executor.active, next(b.executor.calls) })
   end)
 
-  it('finds a tool by its published name first, then by its own', function()
-    local function answering(word) return t.answers(word) end
-    b.tool({ name = 'a', execute = answering('a') })
-    b.tool({ name = 'nvim_a', execute = answering('nvim_a') })
+  it('finds a tool by its published name first, then by its own name', function()
+    b.tool({ name = 'a', execute = t.answers('a') })
+    b.tool({ name = 'nvim_a', execute = t.answers('nvim_a') })
     t.eq('a', b.run('a').outcome.value)
     t.eq('a', b.run('nvim_a').outcome.value)
     t.eq('nvim_a', b.run('nvim_nvim_a').outcome.value)
   end)
 
-  it('goes on when its tool is unregistered or replaced in flight', function()
+  it('continues when its tool is unregistered', function()
     local ctx
-    local def = {
-      name = 'x',
-      execute = function(c) ctx = c end,
-    }
-    b.tool(def)
+    b.tool({ name = 'x', execute = function(c) ctx = c end })
     local call = b.run('x')
     b.registry:remove('tools', 'x')
     t.eq('unknown_tool', error_of(b.run('x')).code)
@@ -317,7 +272,7 @@ describe('a call', function()
     t.eq('still here', call.outcome.value)
   end)
 
-  it('treats null and empty arguments as the schema wants', function()
+  it('handles null and empty arguments as the schema requires', function()
     b.tool({
       name = 'x',
       args = { n = { type = 'integer', default = 4 }, m = { type = 'object' } },
@@ -329,8 +284,8 @@ describe('a call', function()
     t.eq({ n = 4, m = false }, b.run('x', vim.NIL).outcome.value)
   end)
 
-  it('is kept with its outcome until acknowledged, when asked to, or until it expires', function()
-    b = bench({ result_ttl = 0 })
+  it('keeps its outcome until it is acknowledged or expires, if requested', function()
+    b = setup({ result_ttl = 0 })
     b.tool('x', t.answers('kept'))
     local one, two = b.run('x', {}, { keep = true }), b.run('x', {}, { keep = true })
     t.eq('kept', b.executor:get(one.id).outcome.value)
@@ -340,8 +295,8 @@ describe('a call', function()
     t.eq(nil, b.executor:get(two.id))
   end)
 
-  it('that has expired is gone when its time is up, not up to twice as late', function()
-    b = bench({ result_ttl = 1000 })
+  it('that has expired is removed in time', function()
+    b = setup({ result_ttl = 1000 })
     b.tool('x', t.answers('kept'))
     local held = {}
     b.tool('held', function(ctx) table.insert(held, ctx) end)
@@ -355,7 +310,7 @@ describe('a call', function()
     t.ok(ms >= 1000 and ms < 2000, ('it was kept for %d ms'):format(ms))
   end)
 
-  it('is not made again under its id, acknowledged or not', function()
+  it('is not repeated under the same id, acknowledged or not', function()
     local runs = 0
     b.tool('x', function(ctx)
       runs = runs + 1
@@ -374,7 +329,7 @@ describe('a call', function()
     first:cancel('user')
   end)
 
-  it('that is cancelled before it comes is refused, however many others end meanwhile', function()
+  it('that was cancelled before it arrives is refused, however many others end in between', function()
     b.tool('x', t.answers())
     b.executor:cancel('b-1', 'client')
     for i = 1, 2000 do
@@ -383,8 +338,8 @@ describe('a call', function()
     t.eq('cancelled', error_of(b.run('x', {}, { id = 'b-1' })).code)
   end)
 
-  it('that runs is not lost to an acknowledge or to expiry', function()
-    b = bench({ result_ttl = 0 })
+  it('that runs is not removed by an acknowledgment or by expiry', function()
+    b = setup({ result_ttl = 0 })
     b.tool({ name = 'x', execute = function() end })
     local call = b.run('x', {}, { keep = true })
     b.executor:acknowledge({ call.id })
@@ -393,89 +348,58 @@ describe('a call', function()
     call:cancel('user')
   end)
 
-  it('has a state of its own per session', function()
-    b.tool({
-      name = 'count',
-      state = function() return { n = 0 } end,
-      execute = function(ctx)
-        ctx.state.n = ctx.state.n + 1
-        ctx(ctx.state.n)
-      end,
-    })
-    t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
-    t.eq(2, b.run('count', {}, { session = 'a' }).outcome.value)
-    t.eq(1, b.run('count', {}, { session = 'b' }).outcome.value)
-    t.eq(1, b.run('count', {}).outcome.value)
-    t.eq(1, b.run('count', {}).outcome.value)
-    t.eq(3, b.run('count', {}, { session = 'a' }).outcome.value)
-    for i = 1, 600 do -- the state of a session that is not used for long is dropped
-      b.run('count', {}, { session = 's' .. i })
+  it('has its own state per session', function()
+    b.tool({ name = 'count', state = function() return { n = 0 } end, execute = count })
+    local values = {}
+    for i, session in ipairs({ 'a', 'a', 'b', false, false, 'a' }) do
+      values[i] = value_in(session or nil, 'count')
     end
-    t.eq(1, b.run('count', {}, { session = 'a' }).outcome.value)
-    t.eq(2, b.run('count', {}, { session = 's600' }).outcome.value)
+    t.eq({ 1, 2, 1, 1, 1, 3 }, values)
+    for i = 1, 600 do -- the state of a session that is not used for long is dropped
+      value_in('s' .. i, 'count')
+    end
+    t.eq({ 1, 2 }, { value_in('a', 'count'), value_in('s600', 'count') })
   end)
 
-  it('shares its state with no other tool, and gets a new one when it is loaded again', function()
+  it('shares its state with no other tool, and gets a new one when its tool is registered again', function()
     local function state() return { n = 0 } end
-    local function count(ctx)
-      ctx.state.n = ctx.state.n + 1
-      ctx(ctx.state.n)
-    end
     b.tool({ name = 'one', state = state, execute = count })
     b.tool({ name = 'two', state = state, execute = count })
-    t.eq(1, b.run('one', {}, { session = 'a' }).outcome.value)
-    t.eq(1, b.run('two', {}, { session = 'a' }).outcome.value)
-    t.eq(2, b.run('one', {}, { session = 'a' }).outcome.value)
-    b.tool({
-      name = 'one',
-      state = function() return { n = 10 } end,
-      execute = count,
-    })
-    t.eq(11, b.run('one', {}, { session = 'a' }).outcome.value)
-    t.eq(2, b.run('two', {}, { session = 'a' }).outcome.value)
+    t.eq({ 1, 1, 2 }, { value_in('a', 'one'), value_in('a', 'two'), value_in('a', 'one') })
+    b.tool({ name = 'one', state = function() return { n = 10 } end, execute = count })
+    t.eq({ 11, 2 }, { value_in('a', 'one'), value_in('a', 'two') })
   end)
 
-  it('fails when its state cannot be made, and nothing runs', function()
+  it('fails when its state cannot be created, and does not run', function()
     local ran = false
-    b.tool({
-      name = 'x',
-      state = function() error('no state') end,
-      execute = function(ctx)
-        ran = true
-        ctx()
-      end,
-    })
+    local function state() error('no state') end
+    b.tool({ name = 'x', state = state, execute = function() ran = true end })
     t.eq('execution_error', error_of(b.run('x', {}, { session = 'a' })).code)
     t.eq({ false, 0 }, { ran, b.executor.active })
   end)
 
-  it('tells its tool who asks', function()
-    b.tool(
-      'who',
-      function(ctx) ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() }) end
-    )
+  it('passes the caller to its tool', function()
+    local function who(ctx) ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() }) end
+    b.tool('who', who)
     local call = b.run('who', {}, { id = 'b-1', client = { name = 'c' }, session = 's' })
     t.eq({ 'test', 'c', 's', 'b-1', true }, call.outcome.value)
   end)
 end)
 
-it('code of others that throws around a call changes neither the outcome nor the count of active calls', function()
+it('a listener or hook that throws changes neither the outcome nor the number of active calls', function()
   b.tool('later', function(ctx)
     vim.schedule(function() ctx('answered') end)
   end)
   b.executor:watch(function() error('a watcher failed') end)
   local done
-  local call = b.run('later', {}, {
-    listener = {
-      done = function(_, finished) done = finished.outcome.value end,
-    },
-  })
+  local listener = { done = function(_, finished) done = finished.outcome.value end }
+  local call = b.run('later', {}, { listener = listener })
   call:on_end(function() error('work at the end failed') end)
   t.wait(function() return done end)
   t.eq({ 'answered', 0 }, { done, b.executor.active })
 end)
 
-it('progress and log from a libuv callback reach listeners that use the API', function()
+it('listeners of progress and log can use the API even if a libuv callback sent them', function()
   local seen = {}
   b.tool('fast', function(ctx)
     local timer = assert(vim.uv.new_timer())
@@ -486,12 +410,8 @@ it('progress and log from a libuv callback reach listeners that use the API', fu
       ctx('done')
     end)
   end)
-  local call = b.run('fast', {}, {
-    listener = {
-      progress = function() table.insert(seen, vim.api.nvim_buf_is_valid(0)) end,
-      log = function() table.insert(seen, vim.api.nvim_buf_is_valid(0)) end,
-    },
-  })
+  local function note() table.insert(seen, vim.api.nvim_buf_is_valid(0)) end
+  local call = b.run('fast', {}, { listener = { progress = note, log = note } })
   t.ended(call)
   t.eq({ true, true }, seen)
   t.eq('done', call.outcome.value)

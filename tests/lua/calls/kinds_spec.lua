@@ -10,7 +10,7 @@ local function run(kind, name, args, opts)
   return t.ended(call)
 end
 
---- What a call of this kind gives, decoded.
+--- The decoded result of a call of this kind.
 local function result(kind, name, args)
   local outcome = run(kind, name, args)
   t.eq(nil, outcome.error)
@@ -47,33 +47,25 @@ describe('reading a resource', function()
     return result('resource', 'x://y').contents
   end
 
-  it('gives text, bytes, data, or several of them', function()
+  it('returns text, bytes, data, or several of them', function()
     t.eq({ { uri = 'x://y', mimeType = 'text/plain', text = 'hé' } }, gives('hé'))
     t.eq({ { uri = 'x://y', mimeType = 'text/x-lua', text = '' } }, gives('', { mime_type = 'text/x-lua' }))
-    t.eq(
-      { { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } },
-      gives({ blob = '\0\255', mime_type = 'image/png' })
-    )
-    t.eq({ { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } }, gives('\0\255', { mime_type = 'image/png' }))
+    local png = { { uri = 'x://y', mimeType = 'image/png', blob = 'AP8=' } }
+    t.eq(png, gives({ blob = '\0\255', mime_type = 'image/png' }))
+    t.eq(png, gives('\0\255', { mime_type = 'image/png' }))
     t.eq({ { uri = 'x://y', mimeType = 'a/b+json', text = '{}' } }, gives('{}', { mime_type = 'a/b+json' }))
     t.eq({ { uri = 'x://y', mimeType = 'application/octet-stream', blob = '' } }, gives({ blob = '' }))
     t.eq({ { uri = 'x://y', mimeType = 'application/json', text = '{"a":[1]}' } }, gives({ a = { 1 } }))
     t.eq({}, gives(nil))
-    t.eq(
-      {
-        { uri = 'x://y', mimeType = 'text/plain', text = 'a' },
-        { uri = 'x://z', mimeType = 'text/plain', text = 'b' },
-        { uri = 'x://w', mimeType = 'text/css', text = 'c' },
-      },
-      gives({
-        { text = 'a' },
-        { text = 'b', uri = 'x://z' },
-        content.resource({ uri = 'x://w', mime_type = 'text/css', text = 'c' }),
-      })
-    )
+    local css = content.resource({ uri = 'x://w', mime_type = 'text/css', text = 'c' })
+    t.eq({
+      { uri = 'x://y', mimeType = 'text/plain', text = 'a' },
+      { uri = 'x://z', mimeType = 'text/plain', text = 'b' },
+      { uri = 'x://w', mimeType = 'text/css', text = 'c' },
+    }, gives({ { text = 'a' }, { text = 'b', uri = 'x://z' }, css }))
   end)
 
-  it('works as a coroutine, later, with the values of its URI', function()
+  it('works as a coroutine, later, with the variables of its URI', function()
     assert(registry:add('resources', {
       uri_template = 'x://{id}/{+rest}',
       name = 'y',
@@ -85,7 +77,7 @@ describe('reading a resource', function()
     t.eq('a b|c/d', result('resource', 'x://a%20b/c/d').contents[1].text)
   end)
 
-  it('counts bytes as they go out, to the limit and not beyond', function()
+  it('is limited in encoded bytes', function()
     t.eq(100, #gives(('x'):rep(100))[1].text)
     t.eq(100, #gives({ blob = ('x'):rep(75) })[1].blob)
     for _, value in ipairs({
@@ -100,7 +92,7 @@ describe('reading a resource', function()
     end
   end)
 
-  it('refuses what is no contents', function()
+  it('refuses invalid contents', function()
     local function err_of(value)
       define(value)
       return failure('resource', 'x://y')
@@ -111,17 +103,17 @@ describe('reading a resource', function()
     t.eq('not_serializable', err_of({ f = print }).code)
   end)
 
-  it('repairs text of bundled ones only', function()
+  it('repairs invalid UTF-8 of bundled resources only', function()
     local def = { uri = 'x://y', name = 'y', read = t.answers('a\255b') }
     assert(registry:add('resources', def, { origin = 'bundled' }))
     local one = result('resource', 'x://y').contents[1]
     t.eq({ 'a\239\191\189b', { lossy = true } }, { one.text, one._meta })
     assert(registry:add('resources', def))
     local outcome = run('resource', 'x://y')
-    t.ok(outcome.payload.text:find('\255', 1, true)) -- the bridge meets it and asks where it stands
+    t.ok(outcome.payload.text:find('\255', 1, true)) -- the bridge detects and reports it
   end)
 
-  it('ends as every call: throws, times out, is cancelled, is refused when late', function()
+  it('ends like every call: throws, times out, is cancelled, is refused when late', function()
     define(nil, { timeout = 20, read = function() end })
     t.eq('timeout', failure('resource', 'x://y').code)
     local call = executor:execute('x://y', {}, { kind = 'resource', host = 'test' })
@@ -140,7 +132,7 @@ describe('getting a prompt', function()
     assert(registry:add('prompts', { name = 'p', description = 'why', args = args, get = get }))
   end
 
-  it('gives messages of every form', function()
+  it('accepts messages in every form', function()
     local function messages(value)
       define(t.answers(value))
       local got = result('prompt', 'p')
@@ -183,7 +175,7 @@ describe('getting a prompt', function()
     t.eq('not_found', failure('prompt', 'q').code)
   end)
 
-  it('refuses what is no message', function()
+  it('refuses invalid messages', function()
     local bad = { { role = 'system', content = 'x' } }
     for _, value in ipairs({ {}, bad, { { role = 'user', content = 5 } }, { 5 }, 5 }) do
       define(t.answers(value))
@@ -200,30 +192,20 @@ describe('completing', function()
     assert(registry:add('resources', def))
   end
 
-  local function values_for(ref, name, value, arguments)
-    return result('completion', 'completion', {
-      ref = ref,
-      argument = { name = name, value = value },
-      context = { arguments = arguments },
-    })
+  local function request(ref, name, value, arguments)
+    return { ref = ref, argument = { name = name, value = value }, context = { arguments = arguments } }
   end
 
-  it('asks the function of the argument, with what else is known', function()
+  local function values_for(...) return result('completion', 'completion', request(...)) end
+
+  it('calls the function of the argument with its prefix and the other arguments', function()
     local seen
-    assert(registry:add('prompts', {
-      name = 'p',
-      description = 'x',
-      get = function() end,
-      args = {
-        a = {
-          complete = function(ctx, prefix, arguments)
-            seen = { prefix, arguments }
-            vim.schedule(function() ctx({ prefix .. 1, prefix .. 2 }) end)
-          end,
-        },
-        b = {},
-      },
-    }))
+    local function complete(ctx, prefix, arguments)
+      seen = { prefix, arguments }
+      vim.schedule(function() ctx({ prefix .. 1, prefix .. 2 }) end)
+    end
+    local args = { a = { complete = complete }, b = {} }
+    assert(registry:add('prompts', { name = 'p', description = 'x', get = function() end, args = args }))
     template({})
     local prompt = { type = 'prompt', name = 'p' }
     t.eq({ values = { 'x1', 'x2' }, total = 2 }, values_for(prompt, 'a', 'x', { b = 'y' }))
@@ -233,36 +215,30 @@ describe('completing', function()
     t.eq({ values = {}, total = 0 }, values_for({ type = 'resource', uri = 'x://{id}' }, 'id', ''))
   end)
 
-  it('gives a hundred at most, and says that there are more', function()
+  it('returns a hundred values at most, and reports whether there are more', function()
     local function completes(value)
       template(value)
       return values_for({ type = 'resource', uri = 'x://{id}' }, 'id', '')
     end
-    local list = {}
-    for i = 1, 100 do
-      list[i] = tostring(i)
-    end
+    local list = t.lines(100, '%d')
     local got = completes(list)
-    t.eq({ 100, 100, nil }, { #got.values, got.total, got.hasMore })
     list[101] = '101'
+    t.eq({ 100, 100, nil }, { #got.values, got.total, got.hasMore })
     got = completes(list)
     t.eq({ 100, 101, true }, { #got.values, got.total, got.hasMore })
     got = completes({ values = { 'a' }, total = 7 })
     t.eq({ { 'a' }, 7, true }, { got.values, got.total, got.hasMore })
   end)
 
-  it('refuses what makes no sense', function()
+  it('refuses invalid requests', function()
     local function code(args) return failure('completion', 'completion', args).code end
-    t.eq('not_found', code({ ref = { type = 'prompt', name = 'no' }, argument = { name = 'a', value = '' } }))
-    t.eq('not_found', code({ ref = { type = 'resource', uri = 'x://no' }, argument = { name = 'a', value = '' } }))
-    t.eq('not_found', code({ ref = 5, argument = { name = 'a', value = '' } }))
-    t.eq('validation_error', code({ ref = { type = 'prompt', name = 'p' }, argument = { name = 'a', value = 5 } }))
+    t.eq('not_found', code(request({ type = 'prompt', name = 'no' }, 'a', '')))
+    t.eq('not_found', code(request({ type = 'resource', uri = 'x://no' }, 'a', '')))
+    t.eq('not_found', code(request(5, 'a', '')))
+    t.eq('validation_error', code(request({ type = 'prompt', name = 'p' }, 'a', 5)))
     t.eq('validation_error', code({}))
     template({ 5 })
-    t.eq(
-      'invalid_output',
-      code({ ref = { type = 'resource', uri = 'x://{id}' }, argument = { name = 'id', value = '' } })
-    )
+    t.eq('invalid_output', code(request({ type = 'resource', uri = 'x://{id}' }, 'id', '')))
   end)
 end)
 
@@ -270,12 +246,8 @@ describe('a completion that does not answer', function()
   local function completes(complete)
     local notes = require('notifications')
     notes.collect()
-    assert(registry:add('prompts', {
-      name = 'p',
-      description = 'x',
-      args = { { name = 'a', complete = complete } },
-      run = t.returns('x'),
-    }))
+    local args = { { name = 'a', complete = complete } }
+    assert(registry:add('prompts', { name = 'p', description = 'x', args = args, run = t.returns('x') }))
     local err = failure('completion', 'completion', {
       ref = { type = 'ref/prompt', name = 'p' },
       argument = { name = 'a', value = 'x' },
@@ -285,12 +257,7 @@ describe('a completion that does not answer', function()
   end
 
   it('tells its author what to write', function()
-    local message = completes(function() return { 'a', 'b' } end)
-    t.matches('results are passed to `ctx%(result%)`', message)
+    t.matches('results are passed to `ctx%(result%)`', completes(function() return { 'a', 'b' } end))
+    t.matches('write `ctx%({ "a", "b" }%)`', completes(t.answers('a')))
   end)
-
-  it(
-    'tells its author what a list is',
-    function() t.matches('write `ctx%({ "a", "b" }%)`', completes(t.answers('a'))) end
-  )
 end)

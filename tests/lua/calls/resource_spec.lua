@@ -32,7 +32,7 @@ end
 
 local function find(uri) return resource.find(registry(), uri) end
 
---- Every miss is the same.
+--- Every failure is the same.
 local function refused(uri)
   local located, err = find(uri)
   t.eq(nil, located)
@@ -62,7 +62,7 @@ after_each(function()
 end)
 
 describe('a URI', function()
-  it('finds the fixed resource first, then the template that says most', function()
+  it('finds the fixed resource first, then the most specific template', function()
     for uri, name in pairs({
       ['nvim://fixed'] = 'fixed',
       ['nvim://thing/1'] = 'thing',
@@ -75,7 +75,7 @@ describe('a URI', function()
     end
   end)
 
-  it('gives real paths to the handler', function()
+  it('passes real paths to the handler', function()
     local file = 'file://' .. root
     for uri, path in pairs({
       ['nvim://buffer/a.lua'] = '/a.lua',
@@ -94,7 +94,7 @@ describe('a URI', function()
     end
   end)
 
-  it('never leads out of the project', function()
+  it('never resolves to a file outside the project', function()
     local file = 'file://' .. root
     for _, uri in ipairs({
       'file:///etc/passwd',
@@ -120,14 +120,17 @@ describe('a URI', function()
       'nvim://buffer/%2Fetc%2Fpasswd',
     }) do
       local located = find(uri)
-      t.ok(not located or vim.startswith(located.params.path, root .. '/'), uri .. ' leads to ' .. vim.inspect(located))
+      t.ok(
+        not located or vim.startswith(located.params.path, root .. '/'),
+        uri .. ' resolves to ' .. vim.inspect(located)
+      )
     end
     for _, uri in ipairs({ 'file:///etc/passwd', file .. '/link.txt', file .. '/%2e%2e/outside.txt' }) do
       refused(uri)
     end
   end)
 
-  it('never leads to what is sensitive', function()
+  it('never resolves to a sensitive file', function()
     local file = 'file://' .. root
     vim.cmd.edit(root .. '/a.lua')
     vim.b.sensitive = true
@@ -147,7 +150,7 @@ describe('a URI', function()
     end
   end)
 
-  it('is refused for its form', function()
+  it('is refused if it is malformed', function()
     for _, uri in ipairs({
       '',
       'a.lua',
@@ -186,7 +189,7 @@ describe('a URI', function()
     refused(nil)
   end)
 
-  it('says why in the log only', function()
+  it('is logged with the reason, which the client does not get', function()
     refused('file:///etc/passwd')
     local log = table.concat(require('mcp-tools.log').lines(5), '\n')
     t.matches('resource file:///etc/passwd cannot be read: /etc/passwd is outside the project', log)

@@ -3,19 +3,17 @@ local spec = require('mcp-tools.mounts.spec')
 local t = require('helpers')
 local wanted = require('mcp-tools.mounts.wanted')
 
-describe('a spec of a mount', function()
-  it('comes in one form', function()
+describe('the definition of a mount', function()
+  it('is normalized', function()
     local mount = assert(spec.check('fs', { command = 'server', args = { '--root', '/x' }, env = { A = 'b' } }))
     t.eq({ 'server', '--root', '/x' }, mount.command)
-    t.eq(
-      { { A = 'b' }, {}, {}, {}, 60000 },
-      { mount.env, mount.headers, mount.secrets, mount.allow, mount.start_timeout }
-    )
+    t.eq({ { A = 'b' }, {}, {}, {} }, { mount.env, mount.headers, mount.secrets, mount.allow })
+    t.eq(60000, mount.start_timeout)
     t.eq({ 'server', 'a', 'b' }, spec.check('fs', { command = { 'server', 'a' }, args = { 'b' } }).command)
     t.eq('https://x/mcp', spec.check('x', { url = 'https://x/mcp' }).url)
   end)
 
-  it('is not changed by what is done to it later', function()
+  it('is a copy of what was passed', function()
     local given = { command = { 'server' }, env = { A = 'b' } }
     local mount = spec.check('fs', given)
     given.command[1], given.env.A = 'other', 'other'
@@ -31,10 +29,7 @@ describe('a spec of a mount', function()
     ['no program'] = { { command = {} }, 'command must begin with an executable' },
     ['a number in a list'] = { { command = { 'x' }, args = { 1 } }, 'args[1] must be a string' },
     ['a number in a map'] = { { command = { 'x' }, env = { A = 1 } }, 'env.A must be a string without line breaks' },
-    ['a header of two lines'] = {
-      { url = 'http://x', headers = { A = 'b\nc' } },
-      'headers.A must be a string without line breaks',
-    },
+    ['a header of two lines'] = { { url = 'http://x', headers = { A = 'b\nc' } }, 'headers.A must be a string without' },
     ['another scheme'] = { { url = 'file:///x' }, 'url must begin with http:// or https://' },
     ['an unknown capability'] = { { url = 'http://x', allow = { 'sampeling' } }, "'sampeling'" },
     ['headers for a program'] = { { command = { 'x' }, headers = {} }, 'headers cannot be used with command' },
@@ -49,7 +44,7 @@ describe('a spec of a mount', function()
     end)
   end
 
-  it('names every fault at once', function()
+  it('reports all faults at once', function()
     local _, fault = spec.check('1', { command = 'a b', env = { A = 1 } })
     t.eq(3, #vim.split(fault, '\n'), fault)
   end)
@@ -64,7 +59,7 @@ describe('a spec of a mount', function()
   end)
 end)
 
-it('mount() raises every fault where it was called', function()
+it('mount() raises all faults where it was called', function()
   local ok, err = pcall(require('mcp-tools').mount, 'fs', { comand = { 'x' } })
   t.eq(false, ok)
   t.matches('did you mean command', err)
@@ -93,13 +88,13 @@ describe('wanted mounts', function()
     )
   end)
 
-  it('are none by default', function()
+  it('do not exist by default', function()
     t.eq({}, collected({}))
     config.setup({ tools = { 'buffer', { name = 'x', description = 'x', execute = print } } })
     t.eq({}, collected({}))
   end)
 
-  it('have names that are told apart in URIs', function()
+  it('have names that differ in URIs', function()
     config.setup({
       mounts = { ['a-b'] = { command = { 'x' } }, a_b = { command = { 'y' } }, A_B = { command = { 'z' } } },
     })
@@ -108,7 +103,7 @@ describe('wanted mounts', function()
     t.eq("mount 'a_b' of setup{mounts}: the name is already used by setup{mounts}", lines[3])
   end)
 
-  it('that have a fault take no other with them', function()
+  it('with a fault do not affect the others', function()
     config.setup({ mounts = { bad = { comand = {} }, good = { command = { 'x' } } } })
     local lines = collected()
     t.matches("mount 'bad': unknown field 'comand'", lines[1])
@@ -119,12 +114,10 @@ describe('wanted mounts', function()
     local file = vim.fn.tempname() .. '.json'
     config.setup({ mounts = { file, '.no-such-file.json', { file = file, secrets = { 'X' } } } })
     t.eq({}, collected())
-    vim.fn.writefile({ '{"mcpServers": {"a": {"command": "x", "type": "stdio", "autoApprove": []}, "b": 7,' }, file)
-    vim.fn.writefile(
-      { '"c": {"url": "http://x", "type": "sse"}, "d": {"command": "y", "disabled": true}}}' },
-      file,
-      'a'
-    )
+    vim.fn.writefile({
+      '{"mcpServers": {"a": {"command": "x", "type": "stdio", "autoApprove": []}, "b": 7,',
+      '"c": {"url": "http://x", "type": "sse"}, "d": {"command": "y", "disabled": true}}}',
+    }, file)
     local lines = collected()
     t.eq(3, #lines)
     t.eq('a by ' .. vim.fs.normalize(file), lines[1])
@@ -134,7 +127,7 @@ describe('wanted mounts', function()
     t.matches('invalid JSON', collected()[1])
   end)
 
-  it('have fields of their own beside a file', function()
+  it('from a file can have only secrets as another field', function()
     local file = vim.fn.tempname() .. '.json'
     vim.fn.writefile({ '{"mcpServers": {}}' }, file)
     config.setup({ mounts = { { file = file, secret = { 'X' } } } })
@@ -142,9 +135,9 @@ describe('wanted mounts', function()
   end)
 end)
 
-describe('what the bridge is told of a mount', function()
-  ---@return table? told, string? fault
-  local function told(given, foreign)
+describe('the configuration that the bridge gets', function()
+  ---@return table? resolved, string? fault
+  local function resolve(given, foreign)
     local mount = assert(spec.check('m', given))
     mount.foreign = foreign
     return spec.resolve('m', mount, 3)
@@ -154,31 +147,32 @@ describe('what the bridge is told of a mount', function()
     vim.env.MCPT_A, vim.env.MCPT_EMPTY = 'secret-value-a', ''
   end)
 
-  it('has values in place of variables, which the log keeps out', function()
+  it('contains the values of variables, which the log hides', function()
     local out =
-      assert(told({ command = { 'x' }, env = { T = 'a ${env:MCPT_A} b', U = 'plain' }, secrets = { 'MCPT_A' } }))
+      assert(resolve({ command = { 'x' }, env = { T = 'a ${env:MCPT_A} b', U = 'plain' }, secrets = { 'MCPT_A' } }))
     t.eq({ T = 'a secret-value-a b', U = 'plain' }, { T = out.env.T, U = out.env.U })
     t.eq({ 'secret-value-a' }, out.secrets)
     t.eq(3, out.generation)
     t.eq('of <hidden>', require('mcp-tools.log').strip('of secret-value-a'))
   end)
 
-  it('has values as they are, whatever stands in them', function()
+  it('contains values unchanged, whatever they contain', function()
     vim.env.MCPT_A = 'pass${word}and${env:MCPT_B}'
-    local out = assert(told({ command = 'x', env = { T = '${env:MCPT_A}-${MCPT_A}' }, secrets = { 'MCPT_A' } }, true))
+    local out =
+      assert(resolve({ command = 'x', env = { T = '${env:MCPT_A}-${MCPT_A}' }, secrets = { 'MCPT_A' } }, true))
     t.eq(vim.env.MCPT_A .. '-' .. vim.env.MCPT_A, out.env.T)
   end)
 
-  it('keeps a program of the user out of the project, unless its cwd is there', function()
+  it('runs a command of the user outside the project, unless its cwd is there', function()
     local project = require('mcp-tools.instances.project')
-    local out = assert(told({ command = { 'npx', '-y', 'x' } }))
+    local out = assert(resolve({ command = { 'npx', '-y', 'x' } }))
     t.ok(not require('mcp-tools.registry.source').is_project_file(out.cwd, project.root()))
     t.eq({}, vim.fn.readdir(out.cwd))
     t.eq('rwx------', vim.fn.getfperm(out.cwd))
     t.eq(nil, out.env.PYTHONSAFEPATH)
-    out = assert(told({ command = { 'python', '-m', 'x' }, cwd = '.' }))
+    out = assert(resolve({ command = { 'python', '-m', 'x' }, cwd = '.' }))
     t.eq({ project.root(), '1' }, { out.cwd, out.env.PYTHONSAFEPATH })
-    out = assert(told({ command = { 'python', '-m', 'x' }, cwd = '.', env = { PYTHONSAFEPATH = '' } }))
+    out = assert(resolve({ command = { 'python', '-m', 'x' }, cwd = '.', env = { PYTHONSAFEPATH = '' } }))
     t.eq('', out.env.PYTHONSAFEPATH)
     local mount = assert(spec.check('m', { command = { 'python', '-m', 'x' } }))
     mount.of_project = true
@@ -187,13 +181,13 @@ describe('what the bridge is told of a mount', function()
   end)
 
   it(
-    'has no variables in its folder',
-    function() t.eq('/srv/$MCPT_A', assert(told({ command = { 'x' }, cwd = '/srv/$MCPT_A' })).cwd) end
+    'does not expand variables in its directory',
+    function() t.eq('/srv/$MCPT_A', assert(resolve({ command = { 'x' }, cwd = '/srv/$MCPT_A' })).cwd) end
   )
 
-  it('hides what looks like a secret although it stands there', function()
+  it('lists values that look like secrets', function()
     local out =
-      assert(told({ url = 'http://u:pass-word@x/?k=12345678', headers = { Authorization = 'Bearer 123456789' } }))
+      assert(resolve({ url = 'http://u:pass-word@x/?k=12345678', headers = { Authorization = 'Bearer 123456789' } }))
     for _, secret in ipairs({ 'Bearer 123456789', '123456789', 'u:pass-word', 'k=12345678' }) do
       t.ok(vim.list_contains(out.secrets, secret), secret)
     end
@@ -205,25 +199,22 @@ describe('what the bridge is told of a mount', function()
 
   for name, case in pairs({
     ['a variable that is not listed'] = { { url = 'http://x', headers = { A = '${env:MCPT_A}' } }, 'headers.A uses' },
-    ['one that is empty'] = {
-      { url = 'http://x', headers = { A = '${env:MCPT_EMPTY}' }, secrets = { 'MCPT_EMPTY' } },
-      'which is not set',
-    },
+    ['one that is empty'] = { { url = 'http://x/${env:MCPT_EMPTY}', secrets = { 'MCPT_EMPTY' } }, 'which is not set' },
     ['one on the command line'] = { { command = { 'x', '${env:MCPT_A}' }, secrets = { 'MCPT_A' } }, 'use env' },
     ['one in the URL that is not listed'] = { { url = 'http://x/${env:MCPT_A}' }, "mount 'm': url uses" },
   }) do
-    it('is nothing for ' .. name, function()
-      local out, fault = told(case[1])
+    it('is refused for ' .. name, function()
+      local out, fault = resolve(case[1])
       t.eq(nil, out)
       t.ok(fault:find(case[2], 1, true), fault)
       t.eq(nil, fault:find('secret-value-a', 1, true))
     end)
   end
 
-  it('knows the variables of other programs in their files alone', function()
+  it('expands the variable syntax of other clients only in their files', function()
     local env = { A = '${MCPT_A}', B = '${MCPT_NONE:-default}' }
     local given = { command = { 'x' }, env = env, secrets = { 'MCPT_A' } }
-    local own, foreign = assert(told(given)), assert(told(given, true))
+    local own, foreign = assert(resolve(given)), assert(resolve(given, true))
     t.eq({ '${MCPT_A}', '${MCPT_NONE:-default}' }, { own.env.A, own.env.B })
     t.eq({ 'secret-value-a', 'default' }, { foreign.env.A, foreign.env.B })
   end)

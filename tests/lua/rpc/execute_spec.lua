@@ -13,7 +13,7 @@ local function busy(ms)
   end
 end
 
---- What holds the main thread before a handler could begin, by where it stands.
+--- What blocks the main thread before a handler can start.
 ---@type table<string, table>
 local SLOW = {
   ['judging its arguments'] = {
@@ -29,7 +29,7 @@ local SLOW = {
       return {}
     end,
   },
-  ['something else that came between'] = {
+  ['something else in between'] = {
     needs_approval = function()
       vim.schedule(function() busy(80) end)
       vim.wait(20)
@@ -44,7 +44,7 @@ local function attach()
   return id
 end
 
-describe('a call that was asked for by a bridge', function()
+describe('a call from a bridge', function()
   local channel, ran, count = nil, nil, 0
 
   before_each(function()
@@ -85,7 +85,7 @@ describe('a call that was asked for by a bridge', function()
     end)
   end
 
-  it('is forgotten when its bridge, which has given it up, cancels it afterwards', function()
+  it('is removed when its bridge cancels it after it has given up', function()
     execute(SLOW['making its state'], 40)
     local id = 'b-' .. count
     t.ok(core.get().executor:get(id))
@@ -93,21 +93,13 @@ describe('a call that was asked for by a bridge', function()
     t.eq(nil, core.get().executor:get(id))
   end)
 
-  it('does not ask the person when it is too late already', function()
-    local asked = 0
-    local gateway = core.get().gateway
-    local ask = gateway.ask
-    gateway.ask = function(...)
-      asked = asked + 1
-      return ask(...)
+  it('asks no question when it is already too late', function()
+    local gateway, result = core.get().gateway, nil
+    local function needs_approval()
+      busy(80)
+      return true
     end
-    local result = execute({
-      needs_approval = function()
-        busy(80)
-        return true
-      end,
-    }, 40)
-    gateway.ask = ask
+    local asked = t.calls(gateway, 'ask', function() result = execute({ needs_approval = needs_approval }, 40) end)
     t.eq({ 'failed', 'editor_blocked' }, { result.state, result.error and result.error.code })
     t.eq({ 0, false }, { asked, ran })
   end)
@@ -115,7 +107,7 @@ end)
 
 local MIB = 1024 * 1024
 
---- Returns an attached channel whose events are recorded.
+--- An attached channel and the list of its events.
 local function channel()
   local id = attach()
   local sent, one = {}, channels.attached[id]
@@ -134,8 +126,8 @@ local function running(listener)
   return call
 end
 
-describe('what a tool tells while it runs', function()
-  it('is cut where a log message is large', function()
+describe('a notification of a running tool', function()
+  it('is truncated when a log message is large', function()
     for _, data in ipairs({ ('ä'):rep(MIB), { lines = { ('x'):rep(2 * MIB) } } }) do
       local one, sent = channel()
       running(one):notify('log', 'info', data)
@@ -149,7 +141,7 @@ describe('what a tool tells while it runs', function()
     t.eq('["short"]', sent[1][4])
   end)
 
-  it('is cut where the message of progress or a state is large', function()
+  it('is truncated when the message of progress or a state is large', function()
     local one, sent = channel()
     local call = running(one)
     call:progress(1, 2, ('ä'):rep(MIB))

@@ -9,7 +9,7 @@ local remote = require('mcp-tools.calls.remote')
 local t = require('helpers')
 local wire = require('mcp-tools.rpc')
 
---- The instructions that something takes, in thousands: as many on every machine.
+--- The number of instructions, in thousands, that a function takes: the same on every machine.
 local function work(fn)
   local count = 0
   jit.off()
@@ -52,7 +52,7 @@ describe('provided tools', function()
 
   local function pending() return core.get().executor:pending()[1] end
 
-  it('are there until they are withdrawn', function()
+  it('are registered until they are withdrawn', function()
     t.eq({}, wire.provide(channel, 'far', { ECHO }).refused)
     t.eq({ 'far_echo' }, names())
     t.eq('mounted', core.get().registry:get('far_echo').source.origin)
@@ -62,7 +62,7 @@ describe('provided tools', function()
     t.eq({}, names())
   end)
 
-  it('answer once, by the channel', function()
+  it('end a call once, through the channel', function()
     wire.provide(channel, 'far', { ECHO })
     local first = call('far_echo')
     local id = pending().id
@@ -76,7 +76,7 @@ describe('provided tools', function()
     t.eq({ code = 'stale', message = 'it changed' }, second.err)
   end)
 
-  it('have their results passed on as they came', function()
+  it('have their results passed on byte for byte', function()
     wire.provide(channel, 'far', { ECHO })
     local text = '{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],'
       .. '"structuredContent":{"z":1234567890123456789,"a":1180591620717411303424}}'
@@ -96,7 +96,7 @@ describe('provided tools', function()
     t.eq('too_large', got.err.code)
   end)
 
-  it('fail when what they give is no result', function()
+  it('fail with an invalid result', function()
     wire.provide(channel, 'far', { ECHO })
     for _, outcome in ipairs({ 42, { kind = 'no such' }, { kind = 'json' }, { kind = 'data', text = '{' } }) do
       local got = call('far_echo')
@@ -109,16 +109,12 @@ describe('provided tools', function()
     remote.receive('remote_ask', 'nowhere', 1, '{}')
   end)
 
-  it('are told when what they ask is no question', function()
+  it('get an error for an invalid request', function()
     local sent = {}
-    local target = remote.target({
-      send = function(_, event, _, ask, answer, err) table.insert(sent, { event, ask, answer, err and err.code }) end,
-    })
-    require('mcp-tools').register({
-      name = 'far_echo',
-      description = 'Asks.',
-      execute = function(ctx, args) remote.call(target, ctx, { name = 'far_echo' }, args) end,
-    })
+    local function send(_, event, _, ask, answer, err) table.insert(sent, { event, ask, answer, err and err.code }) end
+    local target = remote.target({ send = send })
+    local function execute(ctx, args) remote.call(target, ctx, { name = 'far_echo' }, args) end
+    require('mcp-tools').register({ name = 'far_echo', description = 'Asks.', execute = execute })
     call('far_echo')
     local id = pending().id
     for ask, text in ipairs({ '{"answer":{"method":"no such"}}', '{', '[]' }) do
@@ -139,7 +135,7 @@ describe('provided tools', function()
     t.eq({}, names())
   end)
 
-  it('that never answer a cancel are forgotten', function()
+  it('that never confirm a cancel are forgotten', function()
     local stop_timeout = remote.STOP_TIMEOUT
     remote.STOP_TIMEOUT = 30
     wire.provide(channel, 'far', { ECHO })
@@ -152,7 +148,7 @@ describe('provided tools', function()
     remote.STOP_TIMEOUT = stop_timeout
   end)
 
-  it('take no name of another', function()
+  it('cannot use the name of another tool', function()
     require('mcp-tools').register({ name = 'far_echo', description = 'Here.', run = function() end })
     local refused = wire.provide(channel, 'far', { ECHO, { name = 'far_two' } }).refused
     t.eq(2, #refused)
@@ -164,7 +160,7 @@ describe('provided tools', function()
     require('mcp-tools').unregister('far_echo')
   end)
 
-  it('come in pieces, and those before go with the last one', function()
+  it('can come in pieces, of which the last one removes the earlier tools', function()
     local TWO = { name = 'far_two', description = 'Two.' }
     local THREE = { name = 'far_three', description = 'Three.' }
     local function provide(list, first, last)
@@ -182,7 +178,7 @@ describe('provided tools', function()
     t.ok(not core.get().registry:get('far_two'), 'kept for a piece of a list that never ended')
   end)
 
-  it('are there under a new name that clients cannot tell from the old one', function()
+  it('can be renamed to a name that clients cannot distinguish from the old one', function()
     local OLD = { name = 'far_read.file', description = 'Old.' }
     local NEW = { name = 'far_read_file', description = 'New.' }
     wire.provide(channel, 'far', { OLD })
@@ -195,13 +191,13 @@ describe('provided tools', function()
     t.eq({ 'far_read.file' }, names())
   end)
 
-  it('are found in the catalogue under the name that clients call', function()
+  it('are in the catalog under the name that clients call', function()
     local catalogue = require('mcp-tools.scope.tool_search')
     wire.provide(channel, 'far', { ECHO })
     t.eq('far: far_echo', catalogue.search(core.get().registry:list('tools'), '', 10, 'nvim_'))
   end)
 
-  it('cost little once they are taken in, however many there are', function()
+  it('cost little once they are registered, however many there are', function()
     local many = {}
     for i = 1, 1000 do
       local properties = { a = { type = 'string', description = ('x'):rep(40) }, b = { type = 'integer' } }
@@ -223,16 +219,12 @@ describe('provided tools', function()
     t.ok(listed * 25 < taken and looked * 50 < taken and gone * 20 < taken, text)
   end)
 
-  it('are not run for a call that has ended, and are stopped when one ends by itself', function()
+  it('are not called for a call that has ended, and are stopped when it ends', function()
     local sent, handler = {}, nil
-    local target = remote.target({
-      send = function(_, event, _, what) table.insert(sent, { event, type(what) == 'table' and what.name or what }) end,
-    })
-    require('mcp-tools').register({
-      name = 'far_echo',
-      description = 'Goes there in the middle of its work.',
-      execute = function(ctx) handler = ctx end,
-    })
+    local function send(_, event, _, what) table.insert(sent, { event, type(what) == 'table' and what.name or what }) end
+    local target = remote.target({ send = send })
+    local function execute(ctx) handler = ctx end
+    require('mcp-tools').register({ name = 'far_echo', description = 'Calls it later.', execute = execute })
     call('far_echo')
     pending():cancel('user')
     remote.call(target, handler, { name = 'far_echo' }, {})
@@ -254,12 +246,10 @@ end)
 describe('schemas of a mounted server', function()
   before_each(function() config.setup({ approval = { default = 'allow' } }) end)
 
-  --- What is published of a tool with these schemas, given as JSON.
+  --- The published form of a tool with these schemas, given as JSON.
   local function published(input, output)
-    local text = ('[{"name":"far_x","description":"x","input_schema":%s%s}]'):format(
-      input,
-      output and ',"output_schema":' .. output or ''
-    )
+    local output_field = output and ',"output_schema":' .. output or ''
+    local text = ('[{"name":"far_x","description":"x","input_schema":%s%s}]'):format(input, output_field)
     t.eq({}, wire.provide(channel, 'far', text).refused)
     return vim.json.decode(wire.list('tools').json)[1]
   end
@@ -276,19 +266,19 @@ describe('schemas of a mounted server', function()
     '{"type":"string","description":null,"enum":null}',
     '{"type":"any"}',
   }) do
-    it('are published as they came: ' .. property, function()
+    it('are published unchanged: ' .. property, function()
       notifications.collect()
       local schema = ('{"type":"object","properties":{"a":%s},"required":["a"]}'):format(property)
       local tool = published(schema, schema)
-      local told = notifications.text()
+      local messages = notifications.text()
       notifications.restore()
       t.eq(vim.json.decode(schema), tool.inputSchema)
       t.eq(vim.json.decode(schema), tool.outputSchema)
-      t.eq('', told)
+      t.eq('', messages)
     end)
   end
 
-  it('have the form that clients need at the top', function()
+  it('get the form at the top level that clients need', function()
     t.eq({ type = 'object', properties = vim.empty_dict() }, published('{"properties":[]}').inputSchema)
     t.eq(nil, published('{"type":"object"}', '{"type":"array"}').outputSchema)
     local refused = wire.provide(channel, 'far', '[{"name":"far_x","description":"x","input_schema":{"type":"array"}}]')
@@ -310,7 +300,7 @@ describe('schemas of a mounted server', function()
     t.eq(1, #wire.provide(channel, 'far', vim.json.encode(tools)).refused)
   end)
 
-  it('leave the check of arguments to the server', function()
+  it('are not checked against arguments, which the server does', function()
     published('{"type":"object","properties":{"n":{"type":"integer"},"o":{"type":"object"}},"required":["n"]}')
     local function args_of(args, exact)
       local call = core.get().executor:execute('far_x', args, { host = 'test', exact_args = exact })
@@ -330,31 +320,25 @@ local TEMPLATE = 'fs+file:///{+path}'
 describe('resources, prompts and completions of a mounted server', function()
   before_each(function()
     local function provide(kind, ...) t.eq({}, wire.provide(channel, 'fs', { ... }, kind).refused) end
+    local any = { uri_template = 'fs+notes://{+any}', name = 'fs__any', description = 'Any notes.' }
     provide(
       'templates',
       { uri_template = TEMPLATE, name = 'fs__file', description = 'A file.', complete = { 'path' } },
-      { uri_template = 'fs+notes://{+any}', name = 'fs__any', description = 'Any notes.' }
+      any
     )
     provide('resources', { uri = 'fs+notes://today/.env', name = 'fs__notes', description = 'Notes.' })
-    provide('prompts', {
-      name = 'fs__explain',
-      description = 'Explains a file.',
-      args = { { name = 'path', complete = true } },
-    })
+    local args = { { name = 'path', complete = true } }
+    provide('prompts', { name = 'fs__explain', description = 'Explains a file.', args = args })
   end)
 
   --- The last lines of the audit log, oldest first.
   local function audited(count)
-    local entries
+    local function fields(entry) return { entry.tool, entry.decision, entry.by, entry.outcome } end
     return t.wait(function()
+      local entries
       audit.tail(100000, function(list) entries = list end)
       vim.wait(20, function() return entries ~= nil end)
-      return entries
-        and #entries >= count
-        and vim.tbl_map(
-          function(entry) return { entry.tool, entry.decision, entry.by, entry.outcome } end,
-          vim.list_slice(entries, #entries - count + 1)
-        )
+      return entries and #entries >= count and vim.tbl_map(fields, vim.list_slice(entries, #entries - count + 1))
     end)
   end
 
@@ -371,7 +355,7 @@ describe('resources, prompts and completions of a mounted server', function()
     return execute('completion', 'fs__explain', { ref = ref, argument = { name = 'path', value = value } })
   end
 
-  it('are denied where the default is "deny", and the audit log has them', function()
+  it('are denied if the default is "deny", which the audit log contains', function()
     config.setup({ approval = { default = 'deny' } })
     local uri = 'fs+file://' .. project('README.md')
     t.eq('access_denied', code_of(execute('resource', uri)))
@@ -384,7 +368,7 @@ describe('resources, prompts and completions of a mounted server', function()
     }, audited(3))
   end)
 
-  it('run where a rule for their mount or their own name allows it', function()
+  it('are allowed by a rule for their mount or their own name', function()
     for _, approval in ipairs({
       { groups = { fs = 'allow' } },
       { tools = { [TEMPLATE] = 'allow', fs__explain = 'allow' } },
@@ -402,7 +386,7 @@ describe('resources, prompts and completions of a mounted server', function()
     end
   end)
 
-  it('never get at a sensitive file, whatever is allowed', function()
+  it('never access a sensitive file, whatever is allowed', function()
     config.setup({ approval = { default = 'allow' } })
     for _, uri in ipairs({
       'fs+file://' .. project('.env'),
@@ -420,7 +404,7 @@ describe('resources, prompts and completions of a mounted server', function()
     t.eq('access_denied', code_of(complete('.env')))
   end)
 
-  it('ask where nothing else decides, but a completion asks nobody', function()
+  it('ask the user when no rule applies, but a completion asks no question', function()
     local uri = 'fs+file://' .. project('README.md')
     t.eq('nobody to ask', execute('resource', uri).decision.by) -- a headless editor
     t.eq('nobody to ask', execute('prompt', 'fs__explain').decision.by)
@@ -444,7 +428,7 @@ describe('resources, prompts and completions of a mounted server', function()
     trust('reset')
   end)
 
-  it('are not watched either when they may not be read', function()
+  it('cannot be subscribed to if they cannot be read', function()
     local readme = 'fs+file://' .. project('README.md')
     config.setup({ approval = { default = 'allow' } })
     t.eq(nil, wire.subscribe(channel, readme).error)
@@ -454,7 +438,7 @@ describe('resources, prompts and completions of a mounted server', function()
     wire.unsubscribe(channel, readme)
   end)
 
-  it('of our own still ask nothing', function()
+  it('of the plugin itself need no approval', function()
     config.setup({ approval = { default = 'deny' } })
     require('mcp-tools').register_resource({ uri = 'own://x', name = 'x', read = t.answers('text') })
     t.eq('done', execute('resource', 'own://x').state)
@@ -462,18 +446,15 @@ describe('resources, prompts and completions of a mounted server', function()
   end)
 end)
 
-it('a completion of an argument that does not exist is empty and keeps nothing of what the client sent', function()
+it('a completion of an unknown argument is empty and stores nothing that the client sent', function()
   require('mcp-tools').register_prompt({ name = 'own_prompt', description = 'x', get = t.answers('x') })
   local name = ('x'):rep(100000)
   local ref = { type = 'prompt', name = 'own_prompt' }
-  local call = core.get().executor:execute('own_prompt', { ref = ref, argument = { name = name, value = '' } }, {
-    kind = 'completion',
-    host = 'test',
-    client = { name = name },
-  })
+  local request = { ref = ref, argument = { name = name, value = '' } }
+  local opts = { kind = 'completion', host = 'test', client = { name = name } }
+  local call = core.get().executor:execute('own_prompt', request, opts)
   t.eq({}, vim.json.decode(call.outcome.payload.text).values)
-  t.ok(#call.name < 100, 'the name of the call is what the client sent')
-  local last = core.get().executor.history.list(1)[1]
-  t.ok(#last.client < 1000, 'the name of the client is kept whole')
+  t.ok(#call.name < 100)
+  t.ok(#core.get().executor.history.list(1)[1].client < 1000)
   require('mcp-tools').unregister_prompt('own_prompt')
 end)

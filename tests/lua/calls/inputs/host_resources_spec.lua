@@ -5,7 +5,7 @@ local t = require('helpers')
 local NAME = 'ai.nimblebrain/host-resources'
 local READ = 'ai.nimblebrain/resources/read'
 local LIST = 'ai.nimblebrain/resources/list'
---- As a client of the extension's authors declares it.
+--- As a client by the authors of the extension declares it.
 local FULL = {
   read = { enabled = true, range = false, maxSize = 100 },
   list = { enabled = true },
@@ -13,8 +13,8 @@ local FULL = {
   schemes = { 'files', 'entities' },
 }
 
---- Runs a tool for a client that declares this; the requests that it makes are noted.
-local function bench(tool, declared, opts)
+--- Runs a tool for a client that declares this; returns its call and its requests.
+local function setup(tool, declared, opts)
   local executor, registry = executors.new({ max_result = 1e6 })
   if type(tool) == 'function' then
     tool = { run = tool }
@@ -30,16 +30,16 @@ local function bench(tool, declared, opts)
   return executor:execute('asks', {}, more), asked
 end
 
---- What a tool sees of a client that declares this.
+--- The capabilities that a tool sees of a client that declares this.
 local function seen(declared, opts)
-  local call = bench(function(ctx)
+  local call = setup(function(ctx)
     local host = ctx:host_resources()
     return { host.available, host.list_available, host:supports_scheme('files') }
   end, declared, opts)
   return call.outcome.value
 end
 
---- A tool that reads one file and gives what it got.
+--- A tool that reads one file and returns the result.
 local function reads(uri)
   return function(ctx)
     local value, err = ctx:host_resources():read(uri or 'files://a')
@@ -54,7 +54,7 @@ local function lists(filter)
   end
 end
 
---- Answers the open question with JSON text, and gives what the tool made of it.
+--- Answers the pending request with JSON text, and returns the result of the tool.
 local function answered(call, text)
   t.eq('waiting_input', call.state)
   t.eq(true, inputs.answer(call, call.inputs.seq, ('{"answer": %s}'):format(text)))
@@ -63,8 +63,8 @@ end
 
 local function result(text) return ('{"result": %s}'):format(text) end
 
-describe('what a client declares', function()
-  it('is seen by tools', function()
+describe('the declaration of a client', function()
+  it('is visible to tools', function()
     t.eq({ true, true, true }, seen(FULL))
     t.eq({ true, false, false }, seen({ read = { enabled = true } }))
     t.eq({ false, true, true }, seen({ list = { enabled = true }, schemes = { 'FILES' } }))
@@ -73,7 +73,7 @@ describe('what a client declares', function()
     t.eq({ true, false, false }, seen({ read = { enabled = true, maxSize = vim.NIL }, schemes = vim.NIL }))
   end)
 
-  it('may stand under experimental', function()
+  it('may be in `experimental`', function()
     local none = { capabilities = { experimental = { [NAME] = FULL } } }
     t.eq({ true, true, true }, seen(nil, none))
     none.capabilities.extensions = { [NAME] = 'yes' }
@@ -82,7 +82,7 @@ describe('what a client declares', function()
     t.eq({ false, false, false }, seen(nil, none))
   end)
 
-  it('is absent where it is malformed', function()
+  it('is ignored if it is malformed', function()
     for _, declared in ipairs({
       'yes',
       true,
@@ -107,8 +107,8 @@ describe('what a client declares', function()
     end
   end)
 
-  it('counts in sessions only', function()
-    local call = bench(reads(), FULL, { session = false })
+  it('applies in sessions only', function()
+    local call = setup(reads(), FULL, { session = false })
     t.eq('capability_missing', call.outcome.value.err.code)
     t.eq(nil, call.outcome.value.err.required, 'nothing that it could declare would help')
     t.matches('a session', call.outcome.value.err.message)
@@ -116,15 +116,15 @@ describe('what a client declares', function()
   end)
 end)
 
-describe('a client that does not offer it', function()
-  it('is not asked, method by method', function()
+describe('a client without the capability', function()
+  it('gets no request, for each method', function()
     for _, case in ipairs({
       { reads(), { list = { enabled = true } }, 'read' },
       { lists(), { read = { enabled = true } }, 'list' },
       { reads(), nil, 'read' },
       { lists(), 'nonsense', 'list' },
     }) do
-      local call, asked = bench(case[1], case[2])
+      local call, asked = setup(case[1], case[2])
       t.eq({}, asked)
       local err = call.outcome.value.err
       t.eq('capability_missing', err.code)
@@ -133,29 +133,29 @@ describe('a client that does not offer it', function()
     end
   end)
 
-  it('is not asked for a scheme that it does not have', function()
+  it('gets no request for a scheme that it does not declare', function()
     for uri, text in pairs({
       ['http://x/'] = "no resources with the scheme 'http' %(it has files, entities%)",
       ['a.txt'] = 'must begin with a scheme',
       [''] = 'must begin with a scheme',
     }) do
-      local call, asked = bench(reads(uri), FULL)
+      local call, asked = setup(reads(uri), FULL)
       t.eq({}, asked)
       t.eq('validation_error', call.outcome.value.err.code)
       t.matches(text, call.outcome.value.err.message)
     end
-    local none = bench(reads(), { read = { enabled = true }, schemes = {} })
+    local none = setup(reads(), { read = { enabled = true }, schemes = {} })
     t.matches('it has none', none.outcome.value.err.message)
-    local _, asked = bench(reads('any://x'), { read = { enabled = true } })
-    t.eq(1, #asked, 'it names none: it will say so itself')
-    _, asked = bench(reads('FILES://x'), FULL)
+    local _, asked = setup(reads('any://x'), { read = { enabled = true } })
+    t.eq(1, #asked) -- it declares no schemes, so it decides itself
+    _, asked = setup(reads('FILES://x'), FULL)
     t.eq(1, #asked)
   end)
 end)
 
 describe('reading', function()
-  it('asks for the URI and gives the contents', function()
-    local call, asked = bench(reads(), FULL)
+  it('requests the URI and returns the contents', function()
+    local call, asked = setup(reads(), FULL)
     t.eq({ { method = READ, params = { uri = 'files://a' } } }, asked)
     local contents = { { uri = 'files://a', mimeType = 'text/plain', text = 'hällo' } }
     t.eq({ value = { contents = contents } }, answered(call, result(vim.json.encode({ contents = contents }))))
@@ -163,7 +163,7 @@ describe('reading', function()
 
   it('works with a callback too', function()
     local got
-    local call = bench({
+    local call = setup({
       execute = function(ctx)
         ctx:host_resources():read('files://a', function(value, err)
           got = { value, err }
@@ -175,7 +175,7 @@ describe('reading', function()
     t.eq({ { contents = {} } }, got)
   end)
 
-  it('refuses what is no contents', function()
+  it('refuses invalid contents', function()
     for text, message in pairs({
       ['{}'] = 'contents: is required',
       ['{"contents": {"a": 1}}'] = 'contents: must be array',
@@ -192,16 +192,16 @@ describe('reading', function()
       ['[]'] = 'contents: is required',
       ['"text"'] = 'must be an object',
     }) do
-      local err = answered(bench(reads(), FULL), result(text)).err
+      local err = answered(setup(reads(), FULL), result(text)).err
       t.eq('validation_error', err.code, text)
       t.matches(message, err.message)
     end
   end)
 
-  it('takes files up to the limit, by their bytes', function()
+  it('accepts files up to the limit in bytes', function()
     local function read(limit, contents, option)
       require('mcp-tools.config').setup(option and { limits = { resource = option } } or {})
-      local call = bench(reads(), { read = { enabled = true, maxSize = limit } })
+      local call = setup(reads(), { read = { enabled = true, maxSize = limit } })
       return answered(call, result(vim.json.encode({ contents = contents })))
     end
     local function text(n) return { uri = 'files://a', text = ('x'):rep(n) } end
@@ -222,7 +222,7 @@ describe('reading', function()
     require('mcp-tools.config').reset()
   end)
 
-  it("hands on what the client's errors say", function()
+  it('maps the error codes of the client', function()
     for code, expected in pairs({
       [-32002] = 'not_found',
       [-32005] = 'too_large',
@@ -233,19 +233,19 @@ describe('reading', function()
       [1] = 'tool_error',
     }) do
       local text = ('{"error": {"code": %d, "message": "no luck", "data": {"uri": "files://a"}}}'):format(code)
-      local err = answered(bench(reads(), FULL), text).err
+      local err = answered(setup(reads(), FULL), text).err
       t.eq(expected, err.code)
       t.matches('the client refused ai.nimblebrain/resources/read: no luck', err.message)
       t.eq(nil, err.retry_after_ms)
     end
     local text = '{"error": {"code": -32004, "message": "slowly", "data": {"retryAfterMs": 120}}}'
-    local err = answered(bench(reads(), FULL), text).err
+    local err = answered(setup(reads(), FULL), text).err
     t.eq({ 'rate_limited', 120 }, { err.code, err.retry_after_ms })
   end)
 end)
 
 describe('listing', function()
-  it('asks with the filter where the extension has it', function()
+  it('sends the filter as the extension defines it', function()
     for _, case in ipairs({
       { nil, nil },
       { {}, nil },
@@ -256,19 +256,19 @@ describe('listing', function()
         { scheme = 'files', mimeType = 'text/csv', tags = { 'a', 'b' } },
       },
     }) do
-      local _, asked = bench(lists(case[1]), FULL)
+      local _, asked = setup(lists(case[1]), FULL)
       t.eq({ { method = LIST, params = case[2] and { _meta = { filter = case[2] } } or nil } }, asked)
     end
   end)
 
-  it('gives what the client has', function()
+  it('returns the list of the client', function()
     local resources = { { uri = 'files://a', name = 'a.csv', mimeType = 'text/csv' } }
     local text = result(vim.json.encode({ resources = resources }))
-    t.eq({ value = { resources = resources } }, answered(bench(lists(), FULL), text))
-    t.eq({ value = { resources = {} } }, answered(bench(lists(), FULL), result('{"resources": []}')))
+    t.eq({ value = { resources = resources } }, answered(setup(lists(), FULL), text))
+    t.eq({ value = { resources = {} } }, answered(setup(lists(), FULL), result('{"resources": []}')))
   end)
 
-  it('refuses what is no list of resources', function()
+  it('refuses an invalid list of resources', function()
     for text, message in pairs({
       ['{}'] = 'resources: is required',
       ['{"resources": {"a": 1}}'] = 'resources: must be array',
@@ -276,20 +276,20 @@ describe('listing', function()
       ['{"resources": [{"uri": "a", "name": "a"}, {"uri": "a"}]}'] = 'resources%[1%]%.name: is required',
       ['{"resources": [{"name": "a"}]}'] = 'resources%[0%]%.uri: is required',
     }) do
-      local err = answered(bench(lists(), FULL), result(text)).err
+      local err = answered(setup(lists(), FULL), result(text)).err
       t.eq('validation_error', err.code)
       t.matches(message, err.message)
     end
   end)
 
-  it('with a filter that is none is told so', function()
+  it('fails with an invalid filter', function()
     for message, filter in pairs({
       ["unknown field 'mimeType'"] = { mimeType = 'x' },
       ['expected string'] = { scheme = 1 },
       ['expected table'] = { tags = 'a' },
       ['must be a list of strings'] = { tags = { 1 } },
     }) do
-      local call = bench(lists(filter), FULL)
+      local call = setup(lists(filter), FULL)
       t.eq('execution_error', call.outcome.error.code)
       t.matches(message, call.outcome.error.message)
     end

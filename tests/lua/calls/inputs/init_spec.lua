@@ -5,8 +5,8 @@ local t = require('helpers')
 local ALL = { elicitation = {}, sampling = {}, roots = {} }
 local NAME = { type = 'object', properties = { name = { type = 'string' } }, required = { 'name' } }
 
---- An executor whose listener notes what is asked; `tool` runs at once.
-local function bench(tool, opts)
+--- Runs a tool; returns its call and the requests that its listener gets.
+local function setup(tool, opts)
   local executor, registry = executors.new()
   tool.name, tool.description = 'asks', 'x'
   assert(registry:add('tools', tool))
@@ -21,7 +21,7 @@ local function bench(tool, opts)
   return call, asked
 end
 
---- A `run` tool that asks for a name and gives what it got.
+--- A `run` tool that asks for a name and returns the answer.
 local function elicits()
   return {
     run = function(ctx)
@@ -40,24 +40,22 @@ local function answer(call, results, seq)
 end
 
 describe('asking the client', function()
-  it('hands out what is asked for and gives a run tool the answer', function()
-    local call, asked = bench(elicits())
+  it('sends the request to the client and returns the answer to a run tool', function()
+    local call, asked = setup(elicits())
     t.eq('waiting_input', call.state)
     t.eq({ seq = 1, json = call.inputs.json }, call.inputs)
-    t.eq(
-      { { answer = { method = 'elicitation/create', params = { message = 'Who?', requestedSchema = NAME } } } },
-      asked
-    )
+    local params = { message = 'Who?', requestedSchema = NAME }
+    t.eq({ { answer = { method = 'elicitation/create', params = params } } }, asked)
     t.eq(true, answer(call, { answer = { action = 'accept', content = { name = 'Ada' } } }))
     t.eq('done', call.state)
     t.eq({ answer = { action = 'accept', content = { name = 'Ada' } } }, call.outcome.value)
   end)
 
-  it('by callback works for all four, one after the other', function()
+  it('works with callbacks for all four methods, one after the other', function()
     local seen = {}
-    local call, asked = bench({
+    local call, asked = setup({
       execute = function(ctx)
-        ctx:sample({ messages = {} }, function(said) seen.said = said.content.text end)
+        ctx:sample({ messages = {} }, function(message) seen.said = message.content.text end)
         ctx:roots(function(roots) seen.roots = roots end)
         ctx:request_inputs({
           a = { method = 'roots/list' },
@@ -80,9 +78,9 @@ describe('asking the client', function()
     t.eq({ said = 'hm', roots = roots.roots, both = 2 }, call.outcome.value)
   end)
 
-  it('takes each answer once, and none that is for another question', function()
+  it('accepts each answer once, and none that is for another request', function()
     local rounds = 0
-    local call = bench({
+    local call = setup({
       run = function(ctx)
         for _ = 1, 2 do
           ctx:elicit('Who?', NAME)
@@ -101,7 +99,7 @@ describe('asking the client', function()
     t.eq(2, call.outcome.value)
   end)
 
-  it('says what is wrong with an answer', function()
+  it('reports what is wrong with an answer', function()
     local faults = {
       { { action = 'perhaps' }, 'action: must be' },
       { { 'accept' }, 'must be object, got array' },
@@ -109,26 +107,26 @@ describe('asking the client', function()
       { { action = 'accept' }, 'content: ' },
     }
     for _, case in ipairs(faults) do
-      local call = bench(elicits())
+      local call = setup(elicits())
       answer(call, { answer = case[1] })
       t.eq('validation_error', call.outcome.value.err.code)
       t.matches(case[2], call.outcome.value.err.message)
     end
-    local call = bench(elicits())
+    local call = setup(elicits())
     inputs.answer(call, 1, '{"answer": {"error": {"code": -1, "message": "User rejected"}}}')
     t.eq('tool_error', call.outcome.value.err.code)
     t.matches('refused elicitation/create: User rejected', call.outcome.value.err.message)
-    call = bench(elicits())
+    call = setup(elicits())
     inputs.answer(call, 1, '{"answer": {"error": {"code": -32601, "message": "Method not found"}}}')
     t.eq('capability_missing', call.outcome.value.err.code)
     for _, text in ipairs({ '{}', '{"answer": 1}', '{"answer": {"result": 1}}', '1', 'no JSON' }) do
-      call = bench(elicits())
+      call = setup(elicits())
       inputs.answer(call, 1, text)
       t.eq('validation_error', call.outcome.value.err.code)
     end
   end)
 
-  it('hands a tool no models and roots that are none', function()
+  it('refuses invalid samples and roots', function()
     local text = { type = 'text', text = 'x' }
     for _, case in ipairs({
       { 'sampling/createMessage', { 'x' }, '(root): must be object, got array' },
@@ -145,7 +143,7 @@ describe('asking the client', function()
       { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be string' },
       { 'roots/list', { roots = {} } },
     }) do
-      local call = bench({
+      local call = setup({
         run = function(ctx)
           local values, err =
             ctx:request_inputs({ a = { method = case[1], params = { messages = {}, maxTokens = 5 } } })
@@ -163,8 +161,8 @@ describe('asking the client', function()
     end
   end)
 
-  it('keeps the good answers beside an error that names the bad ones', function()
-    local call = bench({
+  it('keeps the valid answers beside an error that names the invalid ones', function()
+    local call = setup({
       run = function(ctx)
         local values, err = ctx:request_inputs({ a = { method = 'roots/list' }, b = { method = 'roots/list' } })
         return { values = values, fields = err.errors[1].field }
@@ -176,11 +174,11 @@ describe('asking the client', function()
   end)
 end)
 
-describe('a question that is taken back', function()
+describe('a request that is withdrawn', function()
   local REQUESTS = { a = { method = 'roots/list' } }
 
   local function two(heard)
-    return bench({
+    return setup({
       execute = function(ctx)
         ctx:request_inputs(REQUESTS, function() table.insert(heard, 'first') end)
         ctx:elicit('Second?', NAME, function(value) ctx(value.action) end)
@@ -188,7 +186,7 @@ describe('a question that is taken back', function()
     })
   end
 
-  it('is open no longer, hears no answer, and makes room for the next', function()
+  it('is not pending any more, gets no answer, and makes room for the next one', function()
     local heard = {}
     local call, asked = two(heard)
     inputs.withdraw(call, call.questions[1].requests)
@@ -199,7 +197,7 @@ describe('a question that is taken back', function()
     t.eq({ 'decline', {} }, { call.outcome.value, heard })
   end)
 
-  it('before it was put is left out', function()
+  it('before it was sent is skipped', function()
     local call = two({})
     inputs.withdraw(call, call.questions[2].requests)
     t.eq({ 1, 1 }, { #call.questions, call.inputs.seq })
@@ -207,7 +205,7 @@ describe('a question that is taken back', function()
     t.eq({ 'running', nil }, { call.state, call.inputs })
   end)
 
-  it('is nothing to a call that has ended or never asked', function()
+  it('of a call that has ended or never asked changes nothing', function()
     local call = two({})
     local requests = call.questions[1].requests
     call:cancel('user')
@@ -219,7 +217,7 @@ end)
 describe('a client without the capability', function()
   local function required(capabilities, ask)
     local got
-    local call = bench({
+    local call = setup({
       run = function(ctx)
         local _, err = ask(ctx)
         got = err
@@ -229,7 +227,7 @@ describe('a client without the capability', function()
     return got and { got.code, got.required } or nil
   end
 
-  it('is not asked', function()
+  it('gets no request', function()
     local function sample(ctx) return ctx:sample({ messages = {}, tools = { {} } }) end
     local function roots(ctx) return ctx:roots() end
     local function elicit(ctx) return ctx:elicit('?', NAME) end
@@ -240,19 +238,19 @@ describe('a client without the capability', function()
     t.eq({ 'capability_missing', { sampling = { tools = {} } } }, required({ sampling = {} }, sample))
   end)
 
-  it('hears what it would need when the tool hands the error on', function()
-    local call = bench({
+  it('is in an error that the tool passes on', function()
+    local call = setup({
       run = function(ctx) ctx(ctx:sample({ messages = {} })) end,
     }, { capabilities = {} })
     t.eq({ sampling = {} }, call.outcome.error.required)
   end)
 end)
 
-describe('time', function()
-  it('stands still while the client is asked, and goes on after it', function()
+describe('the timeout', function()
+  it('stops while the client is asked, and continues afterwards', function()
     local tool = elicits()
     tool.timeout = 60
-    local call = bench(tool)
+    local call = setup(tool)
     t.eq(nil, call.deadline)
     vim.wait(120)
     t.eq('waiting_input', call.state)
@@ -263,7 +261,7 @@ describe('time', function()
         ctx:await(function() end)
       end,
     }
-    call = bench(tool)
+    call = setup(tool)
     vim.wait(120)
     answer(call, { answer = { action = 'decline' } })
     t.eq('running', call.state)
@@ -271,8 +269,8 @@ describe('time', function()
     t.wait(function() return call.state == 'timed_out' end)
   end)
 
-  it('does not begin anew with each question', function()
-    local call = bench({
+  it('does not start again with each request', function()
+    local call = setup({
       timeout = 100,
       run = function(ctx)
         while true do
@@ -291,9 +289,9 @@ describe('time', function()
 end)
 
 describe('a tool that asks', function()
-  it('and is cancelled never hears an answer', function()
+  it('and is cancelled gets no answer', function()
     local heard, reason = false, nil
-    local call = bench({
+    local call = setup({
       execute = function(ctx)
         ctx:on_cancel(function(why) reason = why end)
         ctx:elicit('?', NAME, function() heard = true end)
@@ -306,16 +304,16 @@ describe('a tool that asks', function()
     t.eq({ false, 'timeout' }, { heard, reason })
   end)
 
-  it('for somebody who throws at the answer fails, and is not left waiting', function()
-    local call = bench({ execute = function() end, timeout = 0 })
+  it('fails when the receiver of the answer throws', function()
+    local call = setup({ execute = function() end, timeout = 0 })
     inputs.ask(call, { who = { method = 'roots/list' } }, function() error('no luck') end)
     t.eq(true, answer(call, { who = { roots = {} } }))
     t.eq({ 'failed', 'execution_error' }, { call.state, call.outcome.error.code })
     t.ok(not call.outcome.error.message:find('luck', 1, true))
   end)
 
-  it('and throws in its callback fails', function()
-    local call = bench({
+  it('fails when its callback throws', function()
+    local call = setup({
       execute = function(ctx)
         ctx:elicit('?', NAME, function() error('no luck') end)
       end,
@@ -325,7 +323,7 @@ describe('a tool that asks', function()
     t.matches('no luck', call.outcome.error.message)
   end)
 
-  it('with a wrong request is told so', function()
+  it('fails with an invalid request', function()
     local faults = {
       { 'expected string', 'elicit', 1, {} },
       { 'expected table', 'elicit', 'x' },
@@ -334,7 +332,7 @@ describe('a tool that asks', function()
       { 'requests.a.method must be one of', 'request_inputs', { a = { method = 'tools/list' } } },
     }
     for _, case in ipairs(faults) do
-      local call = bench({
+      local call = setup({
         execute = function(ctx)
           ctx[case[2]](ctx, case[3], case[4], function() end)
         end,
@@ -342,7 +340,7 @@ describe('a tool that asks', function()
       t.eq('execution_error', call.outcome.error.code)
       t.matches(case[1], call.outcome.error.message)
     end
-    local call = bench({
+    local call = setup({
       run = function(ctx)
         local _, err = ctx:elicit('?', { type = 'nonsense' })
         return err.message

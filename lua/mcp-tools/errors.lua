@@ -21,10 +21,12 @@ local M = {}
 ---| 'too_large'          # above a size limit
 ---| 'rate_limited'       # too many in a short time
 
+--- One invalid field.
 ---@class mcp-tools.Fault
 ---@field field string path such as `items[0].name`; `(root)` is the value itself
 ---@field message string
 
+--- An error value.
 ---@class mcp-tools.Error
 ---@field code mcp-tools.ErrorCode
 ---@field message string

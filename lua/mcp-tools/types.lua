@@ -23,14 +23,15 @@
 --- A tool. Exactly one of `execute` and `run`, at most one of `args` and `input_schema`.
 ---@class mcp-tools.Tool
 ---@field name string `[A-Za-z0-9_]`, 1 to 40 characters; published with the prefix `tool_prefix`
----@field title string?
+---@field title string? name for the user
 ---@field description string by which a model chooses the tool
----@field args table<string, mcp-tools.Arg>?
+---@field args table<string, mcp-tools.Arg>? arguments in the short form
 ---@field input_schema table? a complete JSON Schema with `type = "object"`
 ---@field output_schema table? the result is checked against it and sent as structured content
----@field annotations mcp-tools.Annotations?
+---@field annotations mcp-tools.Annotations? what a call may do
 ---@field timeout integer? ms; 0 = none; default `bridge.tool_timeout`
----@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string
+---@field needs_approval? boolean|string|fun(args: table, call: mcp-tools.Call): boolean|string false: does not ask;
+---  true: asks; text: asks with this reason; a function returns one of these
 ---@field preview? fun(args: table, again?: fun(err?: mcp-tools.Error), call?: table): string?, mcp-tools.Error? returns
 ---  what a call would change; an error fails the call without a question. `again`, called later, requests a new
 ---  preview, or ends the question with an error. `call`: the mcp-tools.Call

@@ -40,7 +40,9 @@ async def test_inside_of_a_neovim(spawn_nvim: Spawn) -> None:
     await nvim.wait_for("return Seen.late == 1", timeout=10_000)
 
 
-HELP = re.findall(r">python\n(.*?)^<", (ROOT / "doc" / "mcp-tools.txt").read_text(), re.MULTILINE | re.DOTALL)
+HELP = re.findall(
+    r">python\n(.*?)^<", (ROOT / "doc" / "mcp-tools-api.txt").read_text(), re.MULTILINE | re.DOTALL
+)
 README = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "mcp_tools_nvim.api" in code]
 

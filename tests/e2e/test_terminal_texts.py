@@ -154,7 +154,7 @@ async def test_mistakes_of_authors(open_terminal: Open) -> None:
         await screen.shows("[mcp-tools] Tool 'mine': `execute` returned a string")
 
 
-async def test_the_help_opens_above_its_contents(idle: Terminal) -> None:
-    """`:h mcp-tools` shows what there is to read."""
+async def test_the_help_opens_at_its_contents(idle: Terminal) -> None:
+    """`:h mcp-tools` shows the chapters and the other help files."""
     await idle.command("helptags ALL | h mcp-tools | only")
-    await idle.shows("AI assistants use tools that live in this Neovim", "CONTENTS", "Writing a tool")
+    await idle.shows("AI assistants use tools of this running Neovim", "Quick start", "Write tools")

@@ -1,4 +1,4 @@
-"""The examples of README and help are what they say."""
+"""The Python examples of README and help work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.bridge import INIT
 from tests.support.nvim import ROOT, Nvim
 from tests.support.python_host import Caller
 
-HELP = ROOT / "doc" / "mcp-tools.txt"
+HELP = ROOT / "doc" / "mcp-tools-api.txt"
 
 
 def first_tool() -> str:
-    """The block of the README that is marked as the first tool in Python."""
+    """Returns the block of the README that is marked as the first tool in Python."""
     found = re.search(
         r"^<!-- first python tool -->\n```python\n(.*?)^```$",
         (ROOT / "README.md").read_text(),
@@ -26,19 +26,21 @@ def first_tool() -> str:
 
 
 def help_modules() -> list[str]:
-    """The modules with tools in the help."""
+    """Returns the modules with tools in the help."""
     blocks = re.findall(r">python\n(.*?)^<", HELP.read_text(), re.MULTILINE | re.DOTALL)
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks if "@mcp_tool" in block]
 
 
 async def test_examples_work(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
-    """The README's tool has ten lines and does what it says; those of the help are offered as they stand."""
+    """The tool of the README has ten lines and works; those of the help are registered unchanged."""
     assert len(first_tool().splitlines()) == 10
-    folder = tmp_path / "mcp_tools"
-    folder.mkdir()
-    (folder / "first.py").write_text(first_tool())
+    directory = tmp_path / "mcp_tools"
+    directory.mkdir()
+    (directory / "first.py").write_text(first_tool())
     for number, block in enumerate(help_modules()):
-        (folder / f"help_{number}.py").write_text(block.replace("def word_lengths", "def help_word_lengths"))
+        (directory / f"help_{number}.py").write_text(
+            block.replace("def word_lengths", "def help_word_lengths")
+        )
     init = INIT.format(python=sys.executable, setup="{}", init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
     nvim = await spawn_nvim(init_lua=init)
     await nvim.lua("probe.core.get()")

@@ -1,4 +1,4 @@
-"""The documentation: in step with the code, built without complaint, and every Lua example in it runs."""
+"""The documentation: it matches the code, every name has a help tag, and every Lua example in it runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.nvim import ROOT, Home, Nvim
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
-HELP = ROOT / "doc" / "mcp-tools.txt"
+GUIDE, API, CLIENT_HELP = (ROOT / "doc" / f"mcp-tools{part}.txt" for part in ("", "-api", "-clients"))
 HELPS = sorted((ROOT / "doc").glob("*.txt"))
 README = ROOT / "README.md"
 NEEDS_NETWORK = "vim.pack.add("
@@ -33,12 +33,12 @@ def markdown_blocks(text: str) -> list[str]:
 
 
 def help_blocks(text: str) -> list[str]:
-    """The Lua blocks of a help file, from a line that ends in `>lua` to one that begins with `<`."""
+    """Returns the Lua blocks of a help file, from a line that ends in `>lua` to one that begins with `<`."""
     return re.findall(r">lua\n(.*?)^<", text, re.MULTILINE | re.DOTALL)
 
 
 def examples() -> list[tuple[str, str]]:
-    """Every Lua example, after the place where it begins."""
+    """Returns every Lua example with its file and line."""
     found = []
     for path, blocks in ((README, markdown_blocks), *((each, help_blocks) for each in HELPS)):
         text = path.read_text()
@@ -48,8 +48,14 @@ def examples() -> list[tuple[str, str]]:
     return found
 
 
+def tags() -> dict[str, str]:
+    """Returns the tags of the help, each with the name of its file."""
+    pattern = r"(?<!\S)\*(\S+)\*(?!\S)"
+    return {tag: path.name for path in HELPS for tag in re.findall(pattern, path.read_text())}
+
+
 def first_tool() -> str:
-    """The block of the README that is marked as the first tool."""
+    """Returns the block of the README that is marked as the first tool."""
     found = re.search(
         r"^<!-- first tool -->\n```lua\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL
     )
@@ -64,15 +70,15 @@ def gen_doc(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.slow
-def test_generated_chapters_are_in_step() -> None:
-    """Nothing would change if the documentation were generated now."""
+def test_generated_parts_match_the_code() -> None:
+    """Generating the documentation again changes nothing."""
     done = gen_doc("--check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
-    """The check fails with a diff when an option is not the one of the help; generating mends it."""
+    """The check fails with a diff after an option has changed; generating the documentation fixes it."""
     (tmp_path / ".deps").symlink_to(ROOT / ".deps")
     for name in ("bridge", "doc", "lua", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
@@ -92,16 +98,57 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
 
 def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
     """`:helptags` accepts the help: no tag twice, and every chapter has one."""
-    folder = home.make("doc")
+    directory = home.make("doc")
     for path in HELPS:
-        (folder / path.name).write_text(path.read_text())
-    command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", f"+helptags {folder}", "+qall"]
+        (directory / path.name).write_text(path.read_text())
+    command = [nvim_program, "--headless", "-u", "NONE", "-i", "NONE", f"+helptags {directory}", "+qall"]
     done = processes.run(command, env=home.environment())
 
-    assert "E154" not in done.stderr
-    tags = [line.split("\t")[0] for line in (folder / "tags").read_text().splitlines()]
-    assert len(tags) == len(set(tags))
-    assert {"mcp-tools.txt", "mcp-tools", "mcp-tools-options", "mcp-tools.setup()", ":McpTools"} <= set(tags)
+    assert not re.search(r"\bE\d+:", done.stderr)
+    built = [line.split("\t")[0] for line in (directory / "tags").read_text().splitlines()]
+    assert set(built) == tags().keys()
+    assert {path.name for path in HELPS} <= set(built)
+
+
+def found_in(directory: str, pattern: str) -> set[str]:
+    """Returns what a pattern finds in the sources of a directory."""
+    texts = [
+        path.read_text() for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".lua", ".py")
+    ]
+    return {each for text in texts for each in re.findall(pattern, text, re.MULTILINE)}
+
+
+def test_every_name_has_a_tag() -> None:
+    """Mappings, keys, events, agents and topics of messages have tags, as generated entries always do."""
+    ui = "lua/mcp-tools/ui"
+    [words] = found_in("lua/mcp-tools/command", r"complete = \{ ('accept'.*), 'list'")
+    names = {
+        "<Plug>(mcp-tools-%s)": found_in("plugin", r"^map\('([\w-]+)'"),
+        "<Plug>(mcp-tools-review-%s)": set(re.findall(r"\w+", words)),
+        "mcp-tools-approval-%s": found_in(f"{ui}/approval", r"name = '\w+'.* key = '(\w)'"),
+        "mcp-tools-review-%s": found_in(f"{ui}/review", r"\{ '([^']+)', M\.\w+, "),
+        "mcp-tools-interview-%s": found_in(f"{ui}/interview", r"^    \['(<[^']+>)'\] = \{ 'n'"),
+        "mcp-tools-dashboard-%s": found_in(f"{ui}/dashboard", r"\blhs = '([^']+)'"),
+        "mcp-tools-changes-%s": found_in("lua/mcp-tools/command", r"^      key\('([^']+)'"),
+        "mcp-tools-agent-%s": {
+            path.stem for path in (ROOT / "lua/mcp-tools/agents/known").glob("[a-z]*.lua")
+        },
+        "%s": found_in("lua", r"pattern = '(McpTools\w+)'")
+        | found_in("lua", r":h(?:elp)? ([\w:-]*mcp-tools[\w-]*\w)")
+        | found_in("bridge", r":h(?:elp)? (mcp-tools[\w-]*\w)"),
+    }
+    wanted = {pattern % name for pattern, found in names.items() for name in found}
+    assert all(names.values())
+    assert sorted(wanted - tags().keys()) == []
+
+
+def test_markdown_links_to_the_help() -> None:
+    """On a web page `:h` does not exist: every topic is a link to the file that has its tag."""
+    for path in (README, ROOT / "SECURITY.md"):
+        text = path.read_text()
+        links = re.findall(r"\[`:h ([^`]+)`\]\(doc/([\w.-]+)\)", text)
+        assert len(links) == len(re.findall(r"`:h (?!elptags)", text)), path.name
+        assert all(tags()[topic] == name for topic, name in links)
 
 
 def test_every_error_code_is_in_the_help() -> None:
@@ -109,15 +156,14 @@ def test_every_error_code_is_in_the_help() -> None:
     lua = (ROOT / "lua" / "mcp-tools" / "errors.lua").read_text()
     listed = re.findall(r"^---\| '(\w+)'", lua, re.MULTILINE)
     assert sorted(listed) == sorted(Code)
-    assert re.findall(r"\*mcp-tools-error-(\w+)\*", HELP.read_text()) == listed
+    assert re.findall(r"\*mcp-tools-error-(\w+)\*", GUIDE.read_text()) == listed
 
 
 def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
     """Every `|link|` of the help is a tag of it or of Neovim's own help."""
     whole = "\n".join(path.read_text() for path in HELPS)
     text = re.sub(r">\w*\n.*?^<", "", whole, flags=re.MULTILINE | re.DOTALL)
-    own = set(re.findall(r"(?<!\S)\*(\S+)\*(?!\S)", text))
-    links = set(re.findall(r"(?<![\w|`])\|([\w:()'.-]+)\|(?![\w|`])", text)) - own
+    links = set(re.findall(r"(?<![\w|`])\|([\w:()'.-]+)\|(?![\w|`])", text)) - tags().keys()
     script = (
         "for _, link in ipairs(vim.split(vim.env.LINKS, ' ')) do"
         " if not pcall(vim.cmd.help, link) then io.stderr:write(link, '\\n') end end"
@@ -152,7 +198,7 @@ async def test_examples_run(spawn_nvim: Spawn) -> None:
             NEEDS_NETWORK not in block,
         )
         assert fault is None, f"{place}: {fault}\n{block}"
-    assert await nvim.lua("return require('mcp-tools.registry').has('count_down')")
+    assert await nvim.lua("return require('mcp-tools.registry').has('word_count')")
 
 
 async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
@@ -172,11 +218,10 @@ async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """The tools that the help's chapter on writing them defines do what their descriptions say."""
+    """The tools that the help shows do what their descriptions say."""
     processes.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)
-    (tmp_path / "logo.png").write_bytes(b"\x89PNG\xff")
     nvim = await spawn_nvim(cwd=tmp_path)
-    for block in help_blocks(HELP.read_text()):
+    for block in help_blocks(API.read_text()):
         if ".register({" in block:
             await nvim.lua(block)
 
@@ -184,9 +229,6 @@ async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None
     assert await call(nvim, "git_branch", {}) == "trunk"
     assert (await call(nvim, "mark_position", {"mark": "q"}))["code"] == "not_found"
     assert (await call(nvim, "mark_position", {"mark": "Q"}))["code"] == "validation_error"
-    assert len(await call(nvim, "logo", {"path": "logo.png"})) == 2
-    assert (await call(nvim, "logo", {"path": "nowhere.png"}))["code"] == "not_found"
-    assert await call(nvim, "count_down", {"from": 1}) == "lift-off"
 
 
 async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
@@ -276,8 +318,8 @@ PINNED = {
 
 
 def test_versions_of_clients_are_those_of_the_tests() -> None:
-    """The help names the versions of clients with a star; the tests pin the same ones."""
-    table = HELP.read_text().partition("*mcp-tools-clients-run*")[2].partition("\n<\n")[0]
+    """The help lists the versions of clients with a star; the tests pin the same ones."""
+    table = CLIENT_HELP.read_text().partition("*mcp-tools-clients-run*")[2].partition("\n<\n")[0]
     listed = dict(re.findall(r"(\S(?:[^\n ]| (?! ))*?) \* +(\d\S+)", table))
     pinned = {
         name: json.loads((folder / "package.json").read_text())["devDependencies"][package]

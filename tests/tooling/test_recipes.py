@@ -1,4 +1,4 @@
-"""The recipes of the help: each is put into a real Neovim as it stands, and does what its text says."""
+"""The recipes of the help: each runs unchanged in a real Neovim and does what its text says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
 from tests.support.nvim import ROOT, Nvim
 
-RECIPES = ROOT / "doc" / "mcp-tools-recipes.txt"
+API, CLIENT_HELP = ((ROOT / "doc" / f"mcp-tools-{name}.txt").read_text() for name in ("api", "clients"))
 SETUP = (
     "require('mcp-tools').setup({ approval = { tools = { make_check = 'allow', bookmarks_add = 'allow',"
     " weather_forecast = 'allow' } } })"
@@ -35,54 +35,53 @@ Spawn = Callable[..., Awaitable[Nvim]]
 
 
 def recipes() -> dict[str, str]:
-    """The Lua code of each recipe, by the tag of its chapter."""
-    chapters = re.split(r"^=+\n", RECIPES.read_text(), flags=re.MULTILINE)
+    """Returns the Lua code of each recipe, which is the first block below its tag."""
+    names = re.findall(r"\*mcp-tools-(?:recipe-([\w-]+)|(from-[\w-]+))\*", API)
     found = {}
-    for chapter in chapters:
-        tag = re.search(r"\*mcp-tools-(?:recipe-)?([\w-]+)\*", chapter)
-        blocks = re.findall(r">lua\n(.*?)^<", chapter, re.MULTILINE | re.DOTALL)
-        if tag and blocks:
-            assert len(blocks) == 1, tag[1]
-            found[tag[1]] = re.sub(r"^    ", "", blocks[0], flags=re.MULTILINE)
+    for name in (first or second for first, second in names):
+        text = re.split(rf"\*mcp-tools-(?:recipe-)?{name}\*", API)[1]
+        code = re.search(r">lua\n(.*?)^<", text, re.MULTILINE | re.DOTALL)
+        assert code, name
+        found[name] = re.sub(r"^    ", "", code[1], flags=re.MULTILINE)
     return found
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of git; what lies beside it is no part of it."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    """Returns a git project."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    git = ["git", "-C", str(directory), "-c", "user.name=a", "-c", "user.email=a@b"]
     processes.run([*git, "init", "--quiet"], check=True)
-    (folder / "a.txt").write_text("short\nthe longest one\nmiddle\n")
+    (directory / "a.txt").write_text("short\nthe longest one\nmiddle\n")
     processes.run([*git, "add", "a.txt"], check=True)
     processes.run([*git, "commit", "--quiet", "--message", "First steps"], check=True)
-    (folder / "Makefile").write_text("check:\n\t@echo one\n\t@echo two\n\t@exit 3\n")
-    plots = folder / "plots"
+    (directory / "Makefile").write_text("check:\n\t@echo one\n\t@echo two\n\t@exit 3\n")
+    plots = directory / "plots"
     plots.mkdir()
     (plots / "new.png").write_bytes(PNG)
-    return folder
+    return directory
 
 
 @pytest.fixture
 async def nvim(spawn_nvim: Spawn, project: Path, tmp_path: Path) -> Nvim:
-    """An editor in that project, with every recipe in its configuration."""
+    """Returns an editor in that project, with every recipe in its configuration."""
     ext = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
     ext.mkdir(parents=True)
     (ext / "bookmarks.lua").write_text(recipes()["plugin"])
     code = [code for name, code in recipes().items() if name != "plugin"]
     path = f"vim.opt.runtimepath:append([[{tmp_path / 'plugin'}]])"
-    # Each in a scope of its own, as files of a configuration are.
+    # Each in its own scope, like files of a configuration.
     init = "\n".join([SETUP, path, BOOKMARKS, *(f"do\n{block}\nend" for block in code)])
     return await spawn_nvim(args=[str(project / "a.txt")], cwd=project, init_lua=init)
 
 
 async def call(nvim: Nvim, name: str, **arguments: Any) -> Any:
-    """Call a tool from Lua; its result, or its error. What it tells meanwhile is in `Told`."""
+    """Calls a tool from Lua and returns its result or error. `Reported` has the progress messages."""
     await nvim.lua(
-        "local name, args = ... Called, Told = nil, {}"
+        "local name, args = ... Called, Reported = nil, {}"
         " require('mcp-tools').call(name, args, {"
-        "   on_progress = function(at) table.insert(Told, at.message) end,"
+        "   on_progress = function(at) table.insert(Reported, at.message) end,"
         " }, function(result, err) Called = { err or result } end)",
         name,
         arguments,
@@ -91,19 +90,19 @@ async def call(nvim: Nvim, name: str, **arguments: Any) -> Any:
 
 
 async def test_tools(nvim: Nvim) -> None:
-    """Tools that answer at once, later, step by step, with an image."""
-    assert await call(nvim, "longest_line") == {"line": 2, "columns": 15, "text": "the longest one"}
+    """Tools answer at once, later, with progress, and with an image."""
+    assert await call(nvim, "word_count", text="one two") == {"words": 2}
     assert re.fullmatch(r"[0-9a-f]{7,} First steps\n", await call(nvim, "recent_commits", count=3))
     assert (await call(nvim, "recent_commits", count=0))["code"] == "validation_error"
     assert await call(nvim, "make_check") == {"code": 2, "lines": ["one", "two"]}
-    assert await nvim.lua("return Told[#Told]") == "two"
+    assert await nvim.lua("return Reported[#Reported]") == "two"
     await call(nvim, "newest_plot")
     blocks = await nvim.lua("return { Called[1][1].text, Called[1][2].mimeType, #Called[1][2].bytes }")
     assert blocks == ["new.png", "image/png", len(PNG)]
 
 
 async def test_a_tool_that_asks(nvim: Nvim) -> None:
-    """Nothing to lose is no question; unsaved text is, with the reason in it; a yes lets it run."""
+    """The tool asks only if unsaved text would be lost, and gives that reason; an approval runs it."""
     await nvim.lua("vim.cmd('edit b.txt | edit c.txt')")
     assert await call(nvim, "close_others") == {"closed": 2, "kept": []}
 
@@ -123,7 +122,7 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
 
 
 async def test_tools_of_a_plugin(nvim: Nvim) -> None:
-    """The file of a plugin is found by itself, and its tools go through the plugin."""
+    """The file of a plugin is found automatically, and its tools call the plugin."""
     await nvim.lua("probe.core.get()")
     await nvim.wait_for("return require('mcp-tools').list_tools().bookmarks_list ~= nil")
     assert await call(nvim, "bookmarks_add", path="a.txt", line=2) == "set"
@@ -142,7 +141,7 @@ probe.core.for_call(kind, name).executor:execute(name, vim.empty_dict(), {
 
 
 async def ask(nvim: Nvim, kind: str, name: str) -> Any:
-    """Read a resource, or get a prompt."""
+    """Reads a resource, or gets a prompt."""
     await nvim.lua(READ, kind, name)
     return await nvim.wait_for(
         "local done = Outcome"
@@ -151,7 +150,7 @@ async def ask(nvim: Nvim, kind: str, name: str) -> Any:
 
 
 async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
-    """The notes are read as they are; the prompt has what is staged, and says so when nothing is."""
+    """The resource contains the notes; the prompt contains the staged changes, or fails if there are none."""
     await nvim.lua("vim.cmd('Note look at a.txt')")
     error, text = await ask(nvim, "resource", "notes://mine")
     assert error is None
@@ -167,16 +166,15 @@ async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
 
 
 async def test_native_servers_of_mcp_hub(nvim: Nvim) -> None:
-    """A tool written for MCP Hub answers, fails and is checked here without a change."""
+    """An unchanged tool of MCP Hub returns a result, an error and a validation error."""
     assert await call(nvim, "weather_forecast", city="Oslo") == "Sunny in Oslo."
     assert (await call(nvim, "weather_forecast", city="Atlantis"))["message"] == "it is under water"
     assert (await call(nvim, "weather_forecast"))["code"] == "validation_error"
 
 
 def test_every_recipe_is_tried() -> None:
-    """No recipe has code that no test here runs, and every client is there."""
+    """Every recipe is tested, and every client has a command."""
     tried = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin", "from-mcphub"}
     assert set(recipes()) == tried
-    text = RECIPES.read_text()
-    named = set(re.findall(r":McpTools connect ([\w-]+)$", text, re.MULTILINE))
+    named = set(re.findall(r":McpTools connect ([\w-]+)$", CLIENT_HELP, re.MULTILINE))
     assert named == CLIENTS.keys()

@@ -8,12 +8,14 @@ local Ctx = require('mcp-tools.calls.ctx')
 
 local M = {}
 
+--- Options of `call`.
 ---@class mcp-tools.CallOptions
 ---@field timeout integer? ms, for tools without their own; 0 = none
 ---@field on_progress? fun(progress: mcp-tools.Progress)
 ---@field on_state? fun(state: any)
 ---@field host string? name of the caller (default "nvim")
 
+--- A running call.
 ---@class mcp-tools.Handle
 ---@field id string
 ---@field cancel fun(self): boolean

@@ -242,14 +242,58 @@ async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
     return (await nvim.wait_for("return Called"))[0]
 
 
-def test_pictures_of_the_readme() -> None:
-    """They exist, are small, and show no directory of the machine that they were taken on."""
-    found = re.findall(r"\]\((\S+\.svg)\)", README.read_text())
-    assert ".github/assistant.svg" in found
-    for name in found:
-        text = (ROOT / name).read_text()
-        assert len(text) < 60_000
-        assert not re.search(r"/(home|root|work|Users)/|mcpt-", text)
+def test_pictures_and_links_of_the_readme() -> None:
+    """Each target exists. Pictures are small and show no directory of the machine that they were taken on."""
+    text = README.read_text()
+    targets = set(re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\"]+)\"", text))
+    names = {first or second for first, second in targets}
+    assert {".github/assistant.svg", "doc/img/review-inline-dark.svg", "SECURITY.md"} <= names
+    assert sorted(name for name in names if not (ROOT / name).exists()) == []
+    for name in names:
+        if name.endswith(".svg"):
+            picture = (ROOT / name).read_text()
+            assert len(picture) < 60_000
+            assert not re.search(r"/(home|root|work|Users)/|mcpt-", picture)
+
+
+MEASURED = (
+    ("30 references\n  in 12 files take {:.0f} ms", "code: 30 references", r"ours (\d+) ms"),
+    ("ms and {:.1f} kB.", "code: 30 references", r"ours \d+ ms / (\d+) B"),
+    ("own answer has {:.1f} kB", "code: 30 references", r"floor \d+ ms / (\d+) B"),
+    ("Serena takes {:.0f} ms", "code: 30 references", r"Serena (\d+) ms"),
+    ("ms and {:.1f} kB.\n", "code: 30 references", r"Serena \d+ ms / (\d+) B"),
+    ("tool call takes {:.1f} ms", "sync call, p50, sessions", r"\(([\d.]+) ms"),
+    ("for at most {:.0f} ms", "longest main-thread block", r"([\d.]+) ms"),
+    ("`setup()`\n  takes {:.1f} ms", "Neovim start-up: setup", r"([\d.]+) ms"),
+    ("this costs {:.1f} ms", "Neovim start-up: setup", r"([\d.]+) ms"),
+    ("one process with {:.0f} MB", "bridge before its first client", r"(\d+) MB"),
+    ("{:.0f} MB after the first client", "bridge after its first client", r"(\d+) MB"),
+)
+"""Texts of the README, and where bench/RESULTS.md has their figures."""
+
+
+def test_figures_of_the_readme() -> None:
+    """They are those of the recorded benchmark, and the lock has as many packages as it says."""
+    text, results = README.read_text(), (ROOT / "bench" / "RESULTS.md").read_text().splitlines()
+    for sentence, figure, pattern in MEASURED:
+        row = next(row for row in results if row.startswith(f"| {figure}"))
+        found = re.search(pattern, row.split("|")[2])
+        assert found, row
+        value = float(found[1]) / (1000 if "kB" in sentence else 1)
+        assert sentence.format(value) in text, f"{figure}: {value}"
+    packages = re.findall(r"^\S+==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert f"downloads {len(packages)} Python packages" in text
+
+
+async def test_default_tools_of_the_readme(spawn_nvim: Spawn) -> None:
+    """Their number and the size of their definitions are as the README says."""
+    nvim = await spawn_nvim(init_lua="require('mcp-tools').setup({ tools = 'recommended' })")
+    listed = await nvim.lua(
+        "local registry = require('mcp-tools.core').get().registry"
+        " return require('mcp-tools.scope.listing').json(registry, 'tools', 'nvim_', nil, 'client')"
+    )
+    expected = f"{len(json.loads(listed))}\n  default tools are {len(listed) / 1000:.0f} kB"
+    assert expected in README.read_text()
 
 
 OTHER_ROWS = {"bridge/mcp_tools_nvim/", "lua/mcp-tools/", "lua/mcp-tools/agents/known/", "rplugin/python3/"}

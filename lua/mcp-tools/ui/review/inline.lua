@@ -252,17 +252,21 @@ local function new_file_of(bufnr, files)
   end
 end
 
---- If the current window shows a new file, shows its previous buffer again.
-function M.leave_new_file()
-  local window = api.nvim_get_current_win()
-  if not vim.tbl_contains(vim.tbl_values(buffers), api.nvim_get_current_buf()) then
-    return
-  end
+--- Shows the previous buffer of a window again, or closes the window if it was opened for a new file.
+---@param window integer
+local function restore(window)
   local before = came_from[window]
   if before and api.nvim_buf_is_valid(before) then
     pcall(api.nvim_win_set_buf, window, before)
   elseif #api.nvim_list_wins() > 1 then
     pcall(api.nvim_win_close, window, false)
+  end
+end
+
+--- Leaves the new file that the current window shows, if any.
+function M.leave_new_file()
+  if vim.tbl_contains(vim.tbl_values(buffers), api.nvim_get_current_buf()) then
+    restore(api.nvim_get_current_win())
   end
 end
 
@@ -272,6 +276,7 @@ function M.drop_new_file(file)
   local bufnr = buffers[file]
   buffers[file] = nil
   if bufnr and api.nvim_buf_is_valid(bufnr) then
+    vim.iter(vim.fn.win_findbuf(bufnr)):each(restore)
     pcall(api.nvim_buf_delete, bufnr, { force = true })
   end
 end

@@ -35,6 +35,14 @@ local function unreadable(name, fault, code)
   return code ~= 'ENOENT' and ('The diff of %s cannot be shown: %s\n'):format(name, fault) or nil
 end
 
+--- Returns the name of a file in a diff. Absolute paths have no prefix.
+---@param prefix 'a/'|'b/'
+---@param name string
+---@return string
+local function side(prefix, name)
+  return vim.startswith(name, '/') and name or prefix .. name
+end
+
 --- Returns a diff, or an error if it is empty.
 ---@param text string
 ---@return string?
@@ -108,7 +116,7 @@ function M.of(args, edits_of, opts)
   elseif not edits then
     return nil, err
   end
-  local names = { old = 'a/' .. name, new = 'b/' .. name, context = CONTEXT }
+  local names = { old = side('a/', name), new = side('b/', name), context = CONTEXT }
   local list
   list, err = text_edits.ordered(edits, #lines, function(row)
     return lines[row + 1]
@@ -150,7 +158,7 @@ function M.of_new(path, text)
     return ('%s would be created with %d bytes, too many to show.\n'):format(name, #text)
   end
   local lines = text == '' and {} or file_text.lines_of((file_text.with_lf(text)))
-  local diff = text_diff.unified({}, lines, { old = '/dev/null', new = 'b/' .. name })
+  local diff = text_diff.unified({}, lines, { old = '/dev/null', new = side('b/', name) })
   return diff ~= '' and diff or 'An empty file would be created.\n'
 end
 
@@ -177,8 +185,8 @@ function M.of_write(args, again)
   if #now > MAX_LINES then
     return ('The diff of %s cannot be shown: it has %d lines.\n'):format(name, #now)
   end
-  local old = before and 'a/' .. name or '/dev/null'
-  local text = text_diff.unified(before or {}, now, { old = old, new = 'b/' .. name, context = CONTEXT })
+  local old = before and side('a/', name) or '/dev/null'
+  local text = text_diff.unified(before or {}, now, { old = old, new = side('b/', name), context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'
 end
 

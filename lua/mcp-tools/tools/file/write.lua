@@ -114,7 +114,7 @@ return {
   recommended = true,
   needs_approval = 'it writes a file',
   reviewed = true,
-  previewed = { 'text' },
+  previewed = { 'path', 'text' },
   preview = function(args, again, call)
     local found, err = buffers.find({ path = args.path })
     local stat = found and vim.uv.fs_lstat(found.path)

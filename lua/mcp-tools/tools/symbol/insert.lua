@@ -33,7 +33,7 @@ return {
   recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
-  previewed = { 'text' },
+  previewed = { 'path', 'text' },
   preview = preview,
   run = run,
   render = answer.text,

@@ -40,7 +40,7 @@ return {
   recommended = true,
   needs_approval = 'it changes text',
   reviewed = true,
-  previewed = { 'definition', 'body' },
+  previewed = { 'path', 'definition', 'body' },
   preview = function(args, again)
     local err = refusal(args)
     if err then

@@ -165,7 +165,7 @@ local function add_diff(page, text, fault)
   if fault then
     return page:line(fault, { { 1, #fault, 'Warn' } })
   end
-  text = text or ''
+  text = (text or ''):gsub('\n$', '')
   local lines, cut = arguments.block(text, arguments.MAX_BYTES)
   local is_command = text:find('%f[^\n%z]%$ ') and not text:find('^%-%-%- ')
   add_heading(page, (is_command and 'command' or 'changes') .. (cut and ', CUT' or ''))
@@ -268,11 +268,11 @@ local function page_of(question, width, with_changes)
   if text or fault then
     add_diff(page, text, fault)
   end
-  if #list == 0 then
-    page:line(next(question.args) == nil and 'without arguments' or 'with the default arguments')
-  else
+  if #list > 0 then
     add_heading(page, heading)
     add_arguments(page, list)
+  elseif not text then
+    page:line(next(question.args) == nil and 'without arguments' or 'with the default arguments')
   end
   if left > 0 then
     page:line(('  … CUT: %d more'):format(left))

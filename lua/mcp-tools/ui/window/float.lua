@@ -13,8 +13,9 @@ local M = {}
 
 local MIN_WIDTH = 20
 
---- Maximum height as a share of the screen.
-local SHARE = 0.6
+--- Maximum height as a share of the screen. A text that fits into a slightly higher window is shown completely if the
+--- window leaves these rows free and does not cover the cursor.
+local SHARE, MAX_COMPLETE, LEFT_FREE = 0.6, 16, 5
 --- Rows of a window's border.
 local FRAME = 2
 M.FRAME = FRAME
@@ -45,6 +46,7 @@ end
 function M.place(rows, opened, now)
   local screen = vim.o.lines - vim.o.cmdheight
   local wanted = math.max(1, math.min(rows, math.floor(screen * SHARE)))
+  local complete = rows <= math.min(MAX_COMPLETE, screen - LEFT_FREE - FRAME) and math.max(1, rows) or wanted
   local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
   local top, below = rows_of(opened)
   local best = { row = 0, height = wanted, cost = math.huge }
@@ -58,10 +60,13 @@ function M.place(rows, opened, now)
     end
   end
 
-  local lowest, low = math.max(0, screen - 1 - wanted - FRAME), cursor + 1 > screen / 2
-  try(now or -1, wanted)
-  try(low and 0 or lowest, wanted) -- the half of the screen without the cursor
-  try(low and lowest or 0, wanted)
+  local low = cursor + 1 > screen / 2
+  for _, height in ipairs({ complete, wanted }) do
+    local lowest = math.max(0, screen - 1 - height - FRAME)
+    try(now or -1, height)
+    try(low and 0 or lowest, height) -- the half of the screen without the cursor
+    try(low and lowest or 0, height)
+  end
   for row, gap in pairs(top and { [0] = top - 1, [below] = screen - 1 - below } or {}) do
     local height = math.min(wanted, gap - FRAME)
     if height >= math.min(wanted, MIN_HEIGHT) then

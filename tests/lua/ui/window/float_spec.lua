@@ -23,9 +23,11 @@ describe('the place of a floating window', function()
     t.eq({ row = 0, height = 6 }, float.place(6))
   end)
 
-  it('leaves two fifths of the screen to the person, however much there is to show', function()
+  it('leaves two fifths of the screen free, unless a little more shows the whole text', function()
     t.eq(13, float.place(1000).height)
     t.eq(1, float.place(0).height)
+    t.eq({ row = 4, height = 16 }, float.place(16))
+    t.eq(13, float.place(17).height)
   end)
 
   it('stays as it is, unless it hides the line of the cursor', function()

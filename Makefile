@@ -36,7 +36,7 @@ runtime: python
 	@[ -e $(BIN)/python ] || $(PYTHON) scripts/install-env --dir .deps/runtime --lock requirements.lock --imports ''
 	@$(RUNTIME)/python scripts/_nvims.py
 
-demo: runtime ## Show an AI client working with a live Neovim
+demo: runtime ## Show an agent at work in a real Neovim
 	@$(RUNTIME)/python scripts/demo
 
 run: runtime ## Start Neovim with the plugin from this checkout
@@ -101,8 +101,7 @@ docs: setup ## Regenerate the generated parts of the documentation
 captures: setup ## Keep what screens show now, with their colours; look at the difference before it is committed
 	@$(PYTEST) --update-captures tests/e2e/test_review_captures.py tests/e2e/test_dashboard_terminal.py $(ARGS)
 
-screenshots: setup ## Take the pictures of the README and of doc/screenshots.md anew
-	@$(BIN)/python scripts/demo --svg
+screenshots: setup ## Take the pictures of doc/screenshots.md again
 	@$(BIN)/python scripts/screenshots
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded

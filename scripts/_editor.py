@@ -1,4 +1,4 @@
-"""A headless Neovim in folders of its own, for programs that show something."""
+"""A Neovim in directories of its own, for programs that show something."""
 
 from __future__ import annotations
 
@@ -17,43 +17,75 @@ class Unexpected(Exception):
     """Something did not do what it should; the text says what came instead."""
 
 
+COLUMNS, ROWS = 80, 24
+_SCREEN = """lua
+vim.o.columns, vim.o.lines, vim.o.cmdheight, vim.o.laststatus = {columns}, {lines}, 1, 0
+job = vim.fn.termopen(vim.json.decode(vim.env.MCP_TOOLS_COMMAND))
+function screen() return vim.api.nvim_buf_get_lines(0, -{rows} - 1, -1, false) end
+"""
+
+
 class Editor:
-    """A headless Neovim with the plugin, asked through its own `--remote-expr`.
+    """A Neovim with the plugin, asked through its own `--remote-expr`.
 
     Args:
         program: the Neovim.
-        home: an empty folder; everything of this editor lies in it.
+        home: an empty directory for all files of this editor.
         init: the configuration.
         variables: of its environment, besides our own.
+        screen: "none": it is headless; "own": it uses this terminal; "drawn": it runs in the `:terminal` of a
+            headless Neovim, for `lines` and `type`.
     """
 
-    def __init__(self, program: str, home: Path, init: Path, variables: Mapping[str, str]) -> None:
-        self.program, self.socket = program, str(home / "nvim.sock")
+    def __init__(
+        self, program: str, home: Path, init: Path, variables: Mapping[str, str], screen: str = "none"
+    ) -> None:
+        self.program, self.socket, self._outer = program, str(home / "nvim.sock"), str(home / "screen.sock")
         env = {k: v for k, v in os.environ.items() if k not in ("VIM", "VIMRUNTIME", "NVIM")}
         for kind in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
-            folder = home / kind.lower()
-            folder.mkdir(mode=0o700)
-            env[f"XDG_{kind}_{'DIR' if kind == 'RUNTIME' else 'HOME'}"] = str(folder)
+            directory = home / kind.lower()
+            directory.mkdir(mode=0o700)
+            env[f"XDG_{kind}_{'DIR' if kind == 'RUNTIME' else 'HOME'}"] = str(directory)
         self.env = env = env | dict(variables)
-        command = [program, "--headless", "-i", "NONE", "-n", "-u", str(init), "--listen", self.socket]
-        # A project of its own: what a tool says of itself does not count when the project has brought it.
+        plain = [program, "-i", "NONE", "-n", "-u"]
+        command = [*plain, str(init), "--listen", self.socket]
+        # A project of its own: what a tool declares does not count when the project has brought it.
         project = home / "project"
         project.mkdir()
         quiet = subprocess.DEVNULL
+        if screen == "own":
+            self.process = subprocess.Popen(command, env=env, cwd=project)
+            return
+        if screen == "drawn":
+            env["MCP_TOOLS_COMMAND"] = json.dumps(command)
+            lua = _SCREEN.format(columns=COLUMNS, lines=ROWS + 1, rows=ROWS).replace("\n", " ")
+            command = [*plain, "NONE", "--listen", self._outer, "-c", lua]
+        command.insert(1, "--headless")
         self.process = subprocess.Popen(command, env=env, cwd=project, stdin=quiet, stderr=quiet)
+
+    def lines(self) -> list[str]:
+        """Returns the lines of the drawn screen."""
+        text = self.remote("--remote-expr", "luaeval('vim.json.encode(screen())')", server=self._outer)
+        lines: list[str] = json.loads(text)
+        return lines
+
+    def type(self, keys: str) -> None:
+        """Types into the drawn screen."""
+        self.remote("--remote-expr", f"chansend(luaeval('job'), {json.dumps(keys)})", server=self._outer)
 
     def ask(self, lua: str) -> Any:
         """The value of a Lua expression."""
-        answer = self.remote("--remote-expr", f"luaeval('vim.json.encode({lua})')")
+        quoted = lua.replace("'", "''")
+        answer = self.remote("--remote-expr", f"luaeval('vim.json.encode({quoted})')")
         try:
             return json.loads(answer)
         except ValueError:
             raise Unexpected(f"{lua}: {answer.strip() or 'no answer'}") from None
 
-    def remote(self, *arguments: str) -> str:
-        """Let another Neovim talk to this one; without a terminal, to which it would write."""
+    def remote(self, *arguments: str, server: str = "") -> str:
+        """Lets another Neovim talk to this one; without a terminal, to which it would write."""
         done = subprocess.run(
-            [self.program, "--headless", "--server", self.socket, *arguments],
+            [self.program, "--headless", "--server", server or self.socket, *arguments],
             env=self.env,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -80,7 +112,7 @@ class Editor:
         self.process.wait(5)
 
     def quit(self, port: int) -> float:
-        """Quit as a person would; how many seconds later nobody listens on the bridge's port any more."""
+        """Quits; returns after how many seconds nobody listens on the bridge's port any more."""
         self.remote("--remote-send", ":qall!<CR>")
         self.process.wait(5)
         begun = time.monotonic()
@@ -94,15 +126,20 @@ class Editor:
 
 
 @contextlib.asynccontextmanager
-async def connected(endpoint: Mapping[str, Any]) -> AsyncIterator[Any]:
-    """Connects an MCP client to a bridge, in a session."""
+async def connected(endpoint: Mapping[str, Any], name: str = "script") -> AsyncIterator[Any]:
+    """Connects an MCP client with a name to a bridge, in a session."""
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
+    from mcp_types import Implementation
 
     headers = {"Authorization": f"Bearer {endpoint['token']}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
-        Client(streamable_http_client(endpoint["url"], http_client=http), mode="legacy") as client,
+        Client(
+            streamable_http_client(endpoint["url"], http_client=http),
+            mode="legacy",
+            client_info=Implementation(name=name, version="1"),
+        ) as client,
     ):
         yield client

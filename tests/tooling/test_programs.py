@@ -7,6 +7,7 @@ import contextlib
 import os
 import pty
 import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -22,13 +23,16 @@ ENV_FILE = ROOT / ".deps" / "run.env"
 
 @pytest.mark.slow
 def test_demo_goes_well(home: Home) -> None:
-    """`make demo` ends with exit code 0 after every step, each with its time."""
+    """Without a terminal `make demo` prints the screens at 80x24, checks each step, and ends with what to do next."""
     demo = [sys.executable, ROOT / "scripts" / "demo"]
-    done = processes.run(demo, env=home.environment(), timeout=50)
+    done = processes.run(demo, env=home.environment(), timeout=80, stdin=subprocess.DEVNULL)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 of 10 steps" in done.stdout
-    assert len(re.findall(r"✓ [\d.]+ ms", done.stdout)) == 10
+    assert len(re.findall(r"^✓ [\d.]+ s$", done.stdout, re.MULTILINE)) == 3
+    screens = re.findall(r"^┌─{80}┐\n((?:│.{80}│\n){24})└", done.stdout, re.MULTILINE)
+    assert len(screens) >= 4
+    assert "Allow this call?" in done.stdout
+    assert "make run" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.slow

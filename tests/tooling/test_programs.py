@@ -23,7 +23,7 @@ ENV_FILE = ROOT / ".deps" / "run.env"
 
 @pytest.mark.slow
 def test_demo_goes_well(home: Home) -> None:
-    """Without a terminal `make demo` prints the screens at 80x24, checks each step, and ends with what to do next."""
+    """Without a terminal it prints the screens at 80x24, checks each step, and ends with what to do next."""
     demo = [sys.executable, ROOT / "scripts" / "demo"]
     done = processes.run(demo, env=home.environment(), timeout=80, stdin=subprocess.DEVNULL)
 

@@ -10,7 +10,7 @@ describe('config', function()
 
   after_each(notifications.restore)
 
-  it('has a description, a known type and a fitting default for every option', function()
+  it('has a description, a known type and a valid default for every option', function()
     local kinds = { 'string', 'boolean', 'integer', 'function', 'list', 'map' }
     for _, option in ipairs(config.schema) do
       t.ok(option.description:match('%.$') or option.description:match('^fun%('), option.path .. ': a sentence')
@@ -24,7 +24,7 @@ describe('config', function()
     t.eq('', notifications.text())
   end)
 
-  it('reads by dotted path and answers nil where there is nothing', function()
+  it('reads by dotted path, and returns nil for an unknown one', function()
     t.eq('127.0.0.1', config.get('bridge.host'))
     t.eq(300000, config.get('bridge.tool_timeout'))
     t.eq(nil, config.get('bridge.host.x'))
@@ -32,7 +32,7 @@ describe('config', function()
     t.eq('recommended', config.get('tools'))
   end)
 
-  it('merges a second setup over the first', function()
+  it('merges a second setup into the first', function()
     config.setup({ bridge = { port = 4000 }, tools = { lsp = true } })
     config.setup({ bridge = { autostart = false }, tools = { dap = true }, roots = { markers = { '.root' } } })
     t.eq(4000, config.get('bridge.port'))
@@ -41,21 +41,12 @@ describe('config', function()
     t.eq({ '.root' }, config.get('roots.markers'))
   end)
 
-  it('lists every fault with its path, and changes nothing then', function()
-    local err = t.raises(
-      'none of its options were applied',
-      function()
-        config.setup({
-          tool_prefix = 1,
-          bridge = { port = 99999, log_level = 'inof', autostart = 'yes' },
-          limits = { calls = 0 },
-          approval = { tools = { rm = 'never' }, default = 'ask' },
-          roots = { markers = { 1 } },
-          on_ready = 5,
-          sensitive = true,
-        })
-      end
-    )
+  it('reports all faults with their paths, and changes nothing then', function()
+    local bad = { tool_prefix = 1, limits = { calls = 0 }, roots = { markers = { 1 } }, on_ready = 5, sensitive = true }
+    bad.bridge = { port = 99999, log_level = 'inof', autostart = 'yes' }
+    bad.approval = { tools = { rm = 'never' }, default = 'ask' }
+    bad.agents, bad.review = 'claude', { when = true }
+    local err = t.raises('none of its options were applied', function() config.setup(bad) end)
     for _, line in ipairs({
       'tool_prefix: expected a string, got number',
       'bridge.port: expected 0 to 65535, got 99999',
@@ -66,27 +57,15 @@ describe('config', function()
       'roots.markers[1]: expected a string, got number',
       'on_ready: expected a function, got number',
       'sensitive: expected a table, got boolean',
+      'agents: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
+      'review.when: expected "ask", "after" or "never", got boolean',
     }) do
       t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)
     end
     t.eq('nvim_', config.get('tool_prefix'))
     t.eq(false, config.is_setup())
   end)
-
-  it('says what an option takes', function()
-    local err = t.raises(
-      'none of its options were applied',
-      function() config.setup({ agents = 'claude', review = { when = true } }) end
-    )
-    for _, line in ipairs({
-      'agents: expected "auto", a list such as { "claude", "gemini" } or a boolean, got "claude"',
-      'review.when: expected "ask", "after" or "never", got boolean',
-    }) do
-      t.ok(err:find(line, 1, true), 'missing: ' .. line .. '\nin: ' .. err)
-    end
-  end)
-
-  it('shows in the status of the bridge why it was refused', function()
+  it('shows the faults in the status of the bridge', function()
     t.raises('none of its options were applied', function() config.setup({ review = { when = true } }) end)
     local status = require('mcp-tools.bridge').status()
     t.matches('review%.when: expected', status.refusal)
@@ -97,7 +76,7 @@ describe('config', function()
     t.eq({ refusal = nil, to_do = ':McpTools start' }, { refusal = status.refusal, to_do = status.to_do })
   end)
 
-  it('names unknown keys with the nearest known one, and takes the rest', function()
+  it('reports unknown options with the nearest known one, and applies the others', function()
     config.setup({ bridge = { prot = 4000, host = '::1' }, limit = { calls = 1 } })
     notifications.wait('were ignored')
     t.matches('bridge%.prot %(did you mean bridge%.port%?%)', notifications.text())
@@ -106,7 +85,7 @@ describe('config', function()
     t.eq(nil, config.get('limit'))
   end)
 
-  it('leaves out a path where a key belongs, and says how it is written', function()
+  it('ignores a path where a key belongs, and tells how to write it', function()
     config.setup({ ['approval.default'] = 'deny', bridge = { ['a.b'] = 1 } })
     notifications.wait('were ignored')
     t.matches('approval%.default %(did you mean approval = { default = … }%?%)', notifications.text())
@@ -115,7 +94,7 @@ describe('config', function()
     t.eq(nil, config.get()['approval.default'])
   end)
 
-  it('accepts what guill/mcp-tools.nvim took, and says once which integrations there are not', function()
+  it('accepts the options of guill/mcp-tools.nvim, and reports unknown integrations once', function()
     local options = {
       tools = { dap = true, diagnostics = true, lsp = true, undo = true, test = true, interview = true },
       integrations = { opencode = true, ampcode = true, made_up = false, other = true },
@@ -157,7 +136,7 @@ describe('config', function()
     t.raises(text, function() config.setup({ tools = 'recomended' }) end)
   end)
 
-  it('takes functions where they are allowed', function()
+  it('accepts functions where they are allowed', function()
     local function rule() end
     config.setup({ instructions = rule, approval = { rule = rule } })
     t.eq(rule, config.get('approval.rule'))
@@ -172,7 +151,7 @@ end)
 describe('nearest', function()
   local nearest = require('mcp-tools.util.suggest')
 
-  it('finds the slip and leaves another word alone', function()
+  it('finds a misspelling and ignores another word', function()
     t.eq('restart', nearest('restrat', { 'start', 'restart', 'status' }))
     t.eq('start', nearest('START', { 'start', 'status' }))
     t.eq('status', nearest('stauts', { 'start', 'status' }))

@@ -1,10 +1,10 @@
--- Error values: one list of codes, told from any other value.
+-- Error values: one list of codes, distinguishable from any other value.
 
 local errors = require('mcp-tools.errors')
 local t = require('helpers')
 
 describe('errors', function()
-  it('carry code, message and faults', function()
+  it('have a code, a message and faults', function()
     t.eq({ code = 'stale', message = 'changed' }, errors.new('stale', 'changed'))
     local faults = { { field = 'n', message = 'is required' } }
     t.eq(faults, errors.new(errors.codes.validation_error, 'bad', faults).errors)
@@ -14,14 +14,14 @@ describe('errors', function()
     t.raises('unknown error code: oops', function() errors.new('oops', 'x') end)
   end)
 
-  it('are told from other values', function()
+  it('are distinguished from other values', function()
     t.ok(errors.is(errors.new('busy', 'later')))
     for _, value in ipairs({ 'busy', 5, {}, { code = 'busy' }, { code = 'oops', message = 'x' }, vim.NIL }) do
       t.ok(not errors.is(value))
     end
   end)
 
-  it('tell who is to mend what', function()
+  it('are sorted by what the client can do about them', function()
     local sorts = { validation_error = 'validation', unknown_tool = 'validation' }
     sorts.tool_error, sorts.not_found, sorts.stale = 'domain', 'domain', 'domain'
     for code in pairs(errors.codes) do

@@ -4,11 +4,11 @@ local notifications = require('notifications')
 local tools = require('mcp-tools')
 local t = require('helpers')
 
---- Names of the tools of a group, as its folder has them.
-local BUFFER = vim.tbl_map(
-  function(path) return 'buffer_' .. vim.fn.fnamemodify(path, ':t:r') end,
-  vim.api.nvim_get_runtime_file('lua/mcp-tools/tools/buffer/*.lua', true)
-)
+--- Names of the tools of a group, from its directory.
+local BUFFER = vim
+  .iter(vim.api.nvim_get_runtime_file('lua/mcp-tools/tools/buffer/*.lua', true))
+  :map(function(path) return 'buffer_' .. vim.fn.fnamemodify(path, ':t:r') end)
+  :totable()
 table.sort(BUFFER)
 
 local function registry() return core.get().registry end
@@ -16,15 +16,11 @@ local function registry() return core.get().registry end
 local function names(kind) return t.field('name', registry():list(kind or 'tools')) end
 
 local function register(name, more)
-  tools.register(vim.tbl_extend('force', {
-    name = name,
-    description = 'x',
-    annotations = { read_only = true },
-    execute = function() end,
-  }, more or {}))
+  local base = { name = name, description = 'x', annotations = { read_only = true }, execute = function() end }
+  tools.register(vim.tbl_extend('force', base, more or {}))
 end
 
---- Puts another text in the place of a bundled module; a reload gets it by `require`, as the file.
+--- Replaces a bundled module; a reload gets it by `require`.
 local function instead(module, loader)
   package.loaded[module] = nil
   package.preload[module] = loader
@@ -44,7 +40,7 @@ end)
 before_each(function() config.change({ tools = false }) end)
 
 describe('enable and disable', function()
-  it('switched before setup() is no setup(): nothing starts by itself', function()
+  it('before setup() do not count as setup(): nothing starts automatically', function()
     config.reset()
     t.eq({ 'test_echo' }, (tools.enable('test_echo')))
     t.eq(false, config.is_setup())
@@ -55,7 +51,7 @@ describe('enable and disable', function()
     t.eq(true, config.is_setup())
   end)
 
-  it('switch groups and single tools, the last word counts', function()
+  it('switch groups and single tools; the last call wins', function()
     tools.setup({ tools = { 'test' } })
     t.eq({ 'test_async_prompt', 'test_echo', 'test_progress', 'test_run', 'test_sync_buffers' }, names())
     t.eq({ 'test_echo' }, tools.disable('test_echo'))
@@ -73,7 +69,7 @@ describe('enable and disable', function()
     t.eq({}, require('mcp-tools').report().failures)
   end)
 
-  it('work when no tools are named, and on "all"', function()
+  it('work without an option for tools, and on "all"', function()
     t.eq({ 'test_echo' }, tools.enable('test_echo'))
     t.eq({ 'test_echo' }, names())
     tools.setup({ tools = 'all' })
@@ -82,7 +78,7 @@ describe('enable and disable', function()
     t.eq(count - #BUFFER, #names())
   end)
 
-  it('keep what a plugin has registered, and take it from the offer', function()
+  it('hide what a plugin has registered without removing it', function()
     register('mine')
     register('other')
     t.eq({ 'mine' }, tools.disable('mine'))
@@ -99,7 +95,7 @@ describe('enable and disable', function()
     t.eq({ 'other' }, names())
   end)
 
-  it('are the same as the options', function()
+  it('are equivalent to the options', function()
     register('mine')
     tools.setup({ tools = { mine = false } })
     t.eq({}, names())
@@ -110,7 +106,7 @@ describe('enable and disable', function()
     t.eq({ false, mine = false }, config.get('tools'))
   end)
 
-  it('reach resources and prompts', function()
+  it('apply to resources and prompts', function()
     tools.register_prompt({ name = 'p', description = 'x', get = function() end })
     t.eq({ 'p' }, tools.disable('prompts/p'))
     t.eq({ 'verify_setup' }, tools.disable('prompts/verify_setup'))
@@ -127,27 +123,23 @@ describe('enable and disable', function()
     tools.unregister_prompt('p')
   end)
 
-  it('change the revision once, and only of what is concerned', function()
+  it('change the revision once, and only of the affected kind', function()
     register('a')
     register('b')
     local before = vim.deepcopy(registry().revisions)
     tools.disable('registered')
     tools.disable('registered')
     tools.disable('prompts/verify_setup')
-    local after = registry().revisions
-    t.eq({ 1, 0, 0, 1 }, {
-      after.tools - before.tools,
-      after.resources - before.resources,
-      after.templates - before.templates,
-      after.prompts - before.prompts,
-    })
+    local changed = {}
+    for kind, revision in pairs(registry().revisions) do
+      changed[kind] = revision - before[kind]
+    end
+    t.has({ tools = 1, resources = 0, templates = 0, prompts = 1 }, changed)
   end)
 
-  it('leave calls alone that run, and refuse new ones', function()
+  it('leave running calls alone, and refuse new ones', function()
     local held
-    register('mine', {
-      execute = function(ctx) held = ctx end,
-    })
+    register('mine', { execute = function(ctx) held = ctx end })
     local result, refused
     tools.call('mine', {}, function(value) result = value end)
     tools.disable('mine')
@@ -157,7 +149,7 @@ describe('enable and disable', function()
     t.eq('done', result)
   end)
 
-  it('name the nearest for what there is not', function()
+  it('suggest the nearest name for an unknown one', function()
     local _, err = tools.enable('bufer')
     t.eq({ 'not_found', "did you mean buffer? there is no group or tool 'bufer'" }, { err.code, err.message })
     _, err = tools.disable('resources/curser')
@@ -171,18 +163,14 @@ describe('reload', function()
 
   local function reload(what)
     local failures
-    t.eq({ true }, {
-      tools.reload(what, function(list) failures = list end),
-    })
+    t.eq(true, (tools.reload(what, function(list) failures = list end)))
     return t.wait(function() return failures end)
   end
 
-  it('takes the definition that the file has now', function()
+  it('loads the definition that the file contains now', function()
     tools.setup({ tools = { 'test' } })
     local echo, progress = registry():get('test_echo'), registry():get('test_progress')
-    instead(ECHO, function()
-      return { name = 'test_echo', description = 'new', execute = function() end }
-    end)
+    instead(ECHO, t.returns({ name = 'test_echo', description = 'new', execute = function() end }))
     t.eq({}, reload('test_echo'))
     t.eq('new', registry():get('test_echo').description)
     t.ok(registry():get('test_progress') == progress)
@@ -193,15 +181,13 @@ describe('reload', function()
     t.eq({}, reload())
   end)
 
-  it('keeps what it had when the file fails, and says so until it is mended', function()
+  it('keeps the old definition while the file fails, and reports that', function()
     tools.setup({ tools = { 'test' } })
     local echo = registry():get('test_echo')
     for _, broken in ipairs({
       function() error('broken on purpose') end,
       t.returns(5),
-      function()
-        return { name = 'other', description = 'x', execute = function() end }
-      end,
+      t.returns({ name = 'other', description = 'x', execute = function() end }),
     }) do
       instead(ECHO, broken)
       local failures = reload('test')
@@ -222,7 +208,7 @@ describe('reload', function()
     t.eq({}, require('mcp-tools').report().failures)
   end)
 
-  it('makes the state of sessions anew, which switching off does not', function()
+  it('resets the state of sessions, which enable and disable do not', function()
     config.setup({ approval = { default = 'allow' } })
     local function counting()
       return {
@@ -249,13 +235,11 @@ describe('reload', function()
     t.eq(1, count())
   end)
 
-  it('reaches resources and prompts', function()
-    instead('mcp-tools.prompts.verify_setup', function()
-      return { name = 'verify_setup', description = 'new', get = function() end }
-    end)
-    instead('mcp-tools.resources.cursor', function()
-      return { name = 'cursor', uri = 'nvim://elsewhere', read = function() end }
-    end)
+  it('applies to resources and prompts', function()
+    local module = 'mcp-tools.prompts.verify_setup'
+    instead(module, t.returns({ name = 'verify_setup', description = 'new', get = function() end }))
+    local cursor = { name = 'cursor', uri = 'nvim://elsewhere', read = function() end }
+    instead('mcp-tools.resources.cursor', t.returns(cursor))
     reload('prompts/verify_setup')
     t.eq('new', registry().entries.prompts.verify_setup.description)
     reload('resources')
@@ -267,7 +251,7 @@ describe('reload', function()
     t.ok(registry().entries.resources['nvim://cursor'])
   end)
 
-  it('says when there is nothing to load', function()
+  it('reports when there is nothing to load', function()
     register('mine')
     local _, err = tools.reload('mine')
     t.eq('not_found', err.code)
@@ -293,7 +277,7 @@ describe(':McpTools tools', function()
 
   local function completions(line) return vim.fn.getcompletion('McpTools tools ' .. line, 'cmdline') end
 
-  it('completes what can be done, and with what', function()
+  it('completes actions and names', function()
     t.eq({ 'disable', 'enable', 'refresh', 'reload' }, completions(''))
     t.eq({ 'test', 'test_async_prompt', 'test_echo' }, vim.list_slice(completions('disable test'), 1, 3))
     t.eq({}, completions('enable test_'))
@@ -306,7 +290,7 @@ describe(':McpTools tools', function()
     t.eq({}, completions('enable test '))
   end)
 
-  it('switches, loads again and looks again', function()
+  it('switches, reloads and refreshes', function()
     vim.cmd('McpTools tools disable test_echo')
     notifications.wait('off now: test_echo')
     vim.cmd('McpTools tools enable buffer')
@@ -321,7 +305,7 @@ describe(':McpTools tools', function()
     t.matches('off; turn on with :McpTools tools enable NAME\n.*  test +test_echo', text)
   end)
 
-  it('says what is wrong', function()
+  it('reports errors', function()
     instead('mcp-tools.tools.test.echo', function() error('broken on purpose') end)
     vim.cmd('McpTools tools reload test_echo')
     notifications.wait('could not be loaded: mcp-tools.tools.test.echo: ')

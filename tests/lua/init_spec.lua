@@ -10,7 +10,7 @@ local function tool(name)
   return { name = name, description = 'x', execute = function() end }
 end
 
-it('status() loads nothing, and counts once the parts are in use', function()
+it('status() loads nothing, and has counts once the parts are in use', function()
   t.eq(nil, tools.status().offered)
   t.ok(not core.in_use())
   tools.register(tool('counted'))
@@ -31,7 +31,7 @@ describe('report()', function()
     core.get().registry:clear('tools')
   end)
 
-  it('tells where each thing comes from, and what could not be loaded', function()
+  it('names the source of each definition, and what could not be loaded', function()
     tools.setup({ tools = { 'test_echo', 'no_such' }, tool_prefix = 'p_' })
     tools.register(tool('own'))
     local report = tools.report()
@@ -43,21 +43,21 @@ describe('report()', function()
     t.eq({ 'ext', 'python' }, { report.sources[1].name, report.sources[2].name })
   end)
 
-  it('says when the options ask for no bundled tools', function()
+  it('tells when the options disable all bundled tools', function()
     config.change({ tools = false })
     t.eq(true, tools.report().no_bundled_tools)
   end)
 end)
 
-it('on_change() tells of each change until it is stopped, and who throws disturbs nobody', function()
+it('on_change() notifies of each change until it is stopped, even if a listener throws', function()
   local count = 0
   local stop_bad = tools.on_change(function() error('on purpose') end)
   local stop = tools.on_change(function() count = count + 1 end)
   tools.register(tool('one'))
   t.eq(1, count)
-  local looked
-  tools.refresh('ext', function() looked = true end)
-  t.wait(function() return looked end)
+  local refreshed
+  tools.refresh('ext', function() refreshed = true end)
+  t.wait(function() return refreshed end)
   t.eq(2, count)
   stop()
   stop_bad()
@@ -65,7 +65,7 @@ it('on_change() tells of each change until it is stopped, and who throws disturb
   t.eq(2, count)
 end)
 
-it('the tool bridge_refresh offers every source that there is', function()
+it('the tool bridge_refresh accepts every source', function()
   local definition = require('mcp-tools.tools.bridge.refresh')
   t.eq(require('mcp-tools.loading').SOURCES, definition.args.source.enum)
 end)
@@ -78,12 +78,10 @@ describe('bridge_status', function()
 
   after_each(project.close)
 
-  it('tells what is offered, by groups, and what is wrong', function()
+  it('returns the registered tools by group, and problems', function()
     local status = calls.call('bridge_status')
-    t.eq(
-      { 'the bridge is stopped', ':McpTools start', 'stopped' },
-      { status.health, status.to_do, status.bridge.state }
-    )
+    t.eq({ 'the bridge is stopped', ':McpTools start' }, { status.health, status.to_do })
+    t.eq('stopped', status.bridge.state)
     t.eq({ bridge = 2, test = 5 }, status.tools)
     t.eq({ 'nvim', false }, { status.you.host, status.you.session })
     t.eq({ project.root, 1, 0 }, { status.cwd, status.calls, status.failures_total })
@@ -93,9 +91,8 @@ describe('bridge_status', function()
     t.ok(not vim.inspect(status):lower():find('token', 1, true))
   end)
 
-  it('names what could not be loaded', function()
-    local ok = pcall(require('mcp-tools').register, { name = 'broken' })
-    t.eq(false, ok)
+  it('lists what could not be loaded', function()
+    t.eq(false, (pcall(require('mcp-tools').register, { name = 'broken' })))
     local status = calls.call('bridge_status')
     t.eq(status.failures_total, #(status.failures or {}))
   end)

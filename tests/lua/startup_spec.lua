@@ -1,5 +1,5 @@
 -- every Neovim
--- What the start of an editor loads, counted in modules: what a person waits for grows with them.
+-- The number of modules that the start of an editor loads: start-up time grows with it.
 
 local t = require('helpers')
 
@@ -15,7 +15,7 @@ local function loaded()
   return names
 end
 
---- As another plugin would write it: arguments of several kinds, with what may stand beside them.
+--- A tool as another plugin would define it, with several types of arguments.
 local TOOL = {
   name = 'word_count',
   description = 'Counts words.',
@@ -52,9 +52,7 @@ describe('the start of an editor', function()
   it('loads nothing for agents that are off', function()
     require('mcp-tools').setup({ agents = false, bridge = { autostart = false } })
     local turned = false
-    vim.schedule(function() -- behind what setup() has scheduled
-      turned = true
-    end)
+    vim.schedule(function() turned = true end) -- after what setup() has scheduled
     t.wait(function() return turned end)
     t.eq(nil, package.loaded['mcp-tools.agents'])
   end)
@@ -64,7 +62,7 @@ describe('the start of an editor', function()
     at_most(30)
   end)
 
-  it('is when things that are named may be taken out, too', function()
+  it('applies later removals of definitions that are not loaded yet', function()
     local tools = require('mcp-tools')
     tools.setup({ tools = 'all', resources = true, prompts = true })
     tools.unregister_resource('nvim://cursor')
@@ -80,7 +78,7 @@ describe('the start of an editor', function()
     at_most(15)
   end)
 
-  it('loads little more for a register() after it', function()
+  it('loads few more modules for a register() after it', function()
     require('mcp-tools').setup({ tools = 'recommended' })
     local before = #loaded()
     require('mcp-tools').register(TOOL)

@@ -14,7 +14,7 @@ after_each(function()
 end)
 
 describe('bundled resources and prompts', function()
-  it('are all on without being named', function()
+  it('are all enabled by default', function()
     t.eq({
       'nvim://buffers',
       'nvim://cursor',
@@ -31,7 +31,7 @@ describe('bundled resources and prompts', function()
     t.eq({}, require('mcp-tools').report().failures)
   end)
 
-  it('are named as their files, described, and do nothing when they are loaded', function()
+  it('are named like their files, described, and do nothing when they are loaded', function()
     for _, kind in ipairs({ 'resources', 'prompts' }) do
       for _, file in ipairs(bundled.files(kind)) do
         t.eq(file.name, require(file.module).name)
@@ -59,7 +59,7 @@ describe('bundled resources and prompts', function()
     t.raises('resources: expected a boolean, a list', function() tools.setup({ resources = 'all' }) end)
   end)
 
-  it('leave alone what others have registered', function()
+  it('do not replace those that others have registered', function()
     tools.setup({ resources = false })
     core.get()
     tools.register_resource({ uri = 'nvim://cursor', name = 'mine', read = function() end })
@@ -73,11 +73,9 @@ describe('bundled resources and prompts', function()
 end)
 
 describe('the public API', function()
-  it('raises every fault at the caller, and keeps them for health', function()
-    local err = t.raises(
-      'bundled_spec.lua.*resource .x://y.: name: is required\nresource',
-      function() tools.register_resource({ uri = 'x://y' }) end
-    )
+  it('raises all faults at the caller, and reports them', function()
+    local function register() tools.register_resource({ uri = 'x://y' }) end
+    local err = t.raises('bundled_spec.lua.*resource .x://y.: name: is required\nresource', register)
     t.matches('read: is required', err)
     t.eq("resource 'x://y'", require('mcp-tools').report().failures[1].source)
     t.raises("prompt 'p': description: is required", function() tools.register_prompt({ name = 'p' }) end)
@@ -90,7 +88,7 @@ describe('the public API', function()
     t.eq(nil, core.get().registry.entries.prompts.p)
   end)
 
-  it('may tell of changes before anyone can listen', function()
+  it('can notify of changes before anyone listens', function()
     tools.notify_resource('x://nobody')
     t.raises('uri: expected string', function() tools.notify_resource(nil) end)
   end)
@@ -99,7 +97,7 @@ end)
 describe('loading what is bundled', function()
   local wire = require('mcp-tools.rpc')
 
-  --- What of the bundled tools has been loaded, of those that are not needed by others.
+  --- Bundled tools whose module is loaded.
   local function loaded()
     return vim.tbl_filter(function(file) return package.loaded[file.module] ~= nil end, bundled.files('tools'))
   end
@@ -111,7 +109,7 @@ describe('loading what is bundled', function()
     end
   end)
 
-  it('of a tool that is called comes before all others', function()
+  it('of a called tool comes before all others', function()
     tools.setup({ tools = 'all' })
     local result
     tools.call('test_echo', { text = 'early' }, function(value) result = value end)
@@ -119,7 +117,7 @@ describe('loading what is bundled', function()
     t.eq({ 'test_echo' }, t.field('name', loaded()))
   end)
 
-  it('begun with other options ends with the last ones', function()
+  it('that began with other options ends with the last ones', function()
     tools.setup({ tools = 'all' })
     wire.list('tools')
     tools.setup({ tools = { 'test_echo' } })
@@ -129,19 +127,15 @@ describe('loading what is bundled', function()
   end)
 end)
 
-it('an explicit tool is offered by its own name only', function()
+it('an explicit tool is enabled by its own name only', function()
   local name, group = 'editor_command', 'editor'
-  local function offered(option)
+  local function enabled(option)
     config.reset()
     tools.setup({ tools = option })
     return core.get().registry:get(name) ~= nil
   end
-  t.eq({ false, false, true, true }, {
-    offered('all'),
-    offered({ group }),
-    offered({ name }),
-    offered({ 'all', name }),
-  })
+  t.eq({ false, false }, { enabled('all'), enabled({ group }) })
+  t.eq({ true, true }, { enabled({ name }), enabled({ 'all', name }) })
 end)
 
 it('a definition in the options that throws when it is read is reported, and the others are loaded', function()
@@ -179,7 +173,7 @@ describe('names in the options', function()
     config.reset()
   end)
 
-  it('that nothing has are known, with the nearest', function()
+  it('that are unknown are reported with the nearest name', function()
     config.setup({
       approval = {
         tools = { deploy = 'deny', deplyo = 'deny', nvim_deploy = 'deny', file_read = 'ask', something = 'ask' },
@@ -194,7 +188,7 @@ describe('names in the options', function()
     }, report.unknown_names(core.get().registry))
   end)
 
-  it('are named by health and, when a client has come, once by a message', function()
+  it('are reported by health and, when a client has connected, once by a message', function()
     config.setup({ tools = { 'bufer' }, approval = { tools = { deplyo = 'deny', something = 'ask' } } })
     core.get() -- so that nothing is left to load
     for _ = 1, 2 do

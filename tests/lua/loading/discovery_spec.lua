@@ -7,7 +7,7 @@ local t = require('helpers')
 
 local uv = vim.uv
 
---- A plugin on the runtimepath, with files of tools.
+--- The directory of a plugin on the runtimepath, with files of tools.
 local plugin
 
 local function path_of(name) return ('%s/lua/mcp-tools/ext/%s.lua'):format(plugin, name) end
@@ -61,7 +61,7 @@ after_each(function()
 end)
 
 describe('tools of other plugins', function()
-  it('are taken from files that return a definition or a list of them', function()
+  it('are loaded from files that return a definition or a list of them', function()
     write('one', 'return ' .. definition('one'))
     write('more', ('return { %s, %s }'):format(definition('two'), definition('three')))
     write('none', 'return {}')
@@ -70,7 +70,7 @@ describe('tools of other plugins', function()
     t.eq({}, require('mcp-tools').report().failures)
   end)
 
-  it('are as good as registered, and name the file that they are from', function()
+  it('are trusted like registered ones, and name their file', function()
     write('one', 'return ' .. definition('one'))
     refresh()
     local one = core.get().registry:get('one')
@@ -79,14 +79,14 @@ describe('tools of other plugins', function()
     t.eq({ true, false }, { source.is_trusted(one, '/elsewhere'), source.is_trusted(one, plugin) })
   end)
 
-  it('are not believed when the file lies in the project, wherever their handler does', function()
+  it('are not trusted when the file is in the project, wherever their handler is', function()
     write('far', "return { name = 'far', description = 'x', execute = vim.schedule }")
     refresh()
     local far = core.get().registry:get('far')
     t.eq({ true, false }, { source.is_trusted(far, '/elsewhere'), source.is_trusted(far, plugin) })
   end)
 
-  it('do not take each other with them when they fail', function()
+  it('do not affect each other when they fail', function()
     write('a_syntax', 'return {')
     write('b_throws', "error('thrown on purpose')")
     write('c_nothing', 'local x = 1')
@@ -100,10 +100,10 @@ describe('tools of other plugins', function()
     t.matches('it must return a definition', failure_of('c_nothing'))
     t.matches('must return a definition or a list of them, got number', failure_of('d_number'))
     t.matches("tool 'bad': description: is required", failure_of('e_half'))
-    t.eq(6, #require('mcp-tools').report().failures) -- of e_half the one that is no table as well
+    t.eq(6, #require('mcp-tools').report().failures) -- one of e_half is not a table
   end)
 
-  it('do not take each other with them, whatever a file returns', function()
+  it('do not affect each other, whatever a file returns', function()
     local odd = {
       cyclic = "local t = { name = 'x', description = 'x', args = {}, execute = print } t.args.a = t.args return t",
       itself = 'local t = {} t[1] = t return t',
@@ -123,7 +123,7 @@ describe('tools of other plugins', function()
     end
   end)
 
-  it('are mended by the next look, and stay as they were until then', function()
+  it('are updated by the next refresh, and stay unchanged while their file fails', function()
     write('one', 'return ' .. definition('one', 'old'))
     refresh()
     write('one', 'return {')
@@ -136,7 +136,7 @@ describe('tools of other plugins', function()
     t.eq(nil, failure_of('one'))
   end)
 
-  it('fail until what they need is there, without having changed', function()
+  it('are retried while they fail, even if their file has not changed', function()
     write('one', "return require('discovery_spec_needed')")
     refresh()
     t.matches('discovery_spec_needed', failure_of('one'))
@@ -147,7 +147,7 @@ describe('tools of other plugins', function()
     t.eq(nil, failure_of('one'))
   end)
 
-  it('come, change and go with their files', function()
+  it('are added, changed and removed with their files', function()
     write('one', 'return ' .. definition('one'))
     write('two', ('return { %s, %s }'):format(definition('a'), definition('b')))
     refresh()
@@ -166,7 +166,7 @@ describe('tools of other plugins', function()
     t.eq({ 'one', 'three' }, names())
   end)
 
-  it('are loaded again when that is wished, and only those', function()
+  it('are reloaded on request, and only those', function()
     write('one', 'return ' .. definition('a'))
     write('two', 'return ' .. definition('b'))
     refresh()
@@ -180,7 +180,7 @@ describe('tools of other plugins', function()
     t.ok(core.get().registry:get('b') ~= b)
   end)
 
-  it('are not offered when the options say so, by tool or by file', function()
+  it('are disabled by the options, by tool or by file', function()
     write('one', ('return { %s, %s }'):format(definition('a'), definition('b')))
     write('two', 'return ' .. definition('c'))
     tools.setup({ tools = { a = false, two = false } })
@@ -194,7 +194,7 @@ describe('tools of other plugins', function()
     t.eq({ 'c' }, names())
   end)
 
-  it('are there as soon as their file is written in this editor', function()
+  it('are updated when their file is written in this editor', function()
     refresh()
     write('other', 'return ' .. definition('other'))
     vim.cmd.edit(path_of('one'))
@@ -207,7 +207,7 @@ describe('tools of other plugins', function()
     vim.cmd('bwipeout!')
   end)
 
-  it('come and go with the runtimepath', function()
+  it('are added and removed with the runtimepath', function()
     write('one', 'return ' .. definition('one'))
     vim.opt.runtimepath:remove(plugin)
     refresh()
@@ -217,7 +217,7 @@ describe('tools of other plugins', function()
     t.eq({ 'one' }, names())
   end)
 
-  it('leave alone what others have registered', function()
+  it('do not replace those that others have registered', function()
     tools.register({ name = 'one', description = 'mine', execute = function() end })
     write('one', 'return ' .. definition('one'))
     write('two', 'return ' .. definition('one'))
@@ -235,7 +235,7 @@ describe('tools of other plugins', function()
     t.eq('mine', core.get().registry:get('one').description)
   end)
 
-  it('are not looked for before setup, nor below a relative entry of the runtimepath', function()
+  it('are not searched before setup, nor below a relative entry of the runtimepath', function()
     write('one', 'return ' .. definition('one'))
     config.reset()
     t.ok(not vim.list_contains(names(), 'one'))
@@ -250,7 +250,7 @@ describe('tools of other plugins', function()
     t.eq({}, names())
   end)
 
-  it('of the project are run only when the person trusts the file as it is', function()
+  it('of the project are run only if the user trusts the current text of the file', function()
     vim.fn.mkdir(plugin .. '/.git')
     local before = vim.fn.getcwd()
     vim.fn.chdir(plugin)
@@ -278,8 +278,8 @@ describe('tools of other plugins', function()
   end)
 end)
 
-describe('what was found', function()
-  it('is known for as long as the time to live says', function()
+describe('the result of a search', function()
+  it('is used for its time to live', function()
     core.get()
     write('one', 'return ' .. definition('one'))
     vim.wait(20, function() return #names() > 0 end, 5)
@@ -290,7 +290,7 @@ describe('what was found', function()
     t.wait(function() return #names() == 2 end)
   end)
 
-  it('has a time to live of five minutes, or what the environment says', function()
+  it('has a time to live of five minutes, or of the environment variable', function()
     t.eq(300, discovery.ttl())
     for text, seconds in pairs({ ['7'] = 7, ['0.5'] = 0.5, ['0'] = 0, ['-1'] = 300, ['soon'] = 300, [''] = 300 }) do
       vim.env.MCP_TOOLS_CACHE_TTL = text
@@ -298,7 +298,7 @@ describe('what was found', function()
     end
   end)
 
-  it('is reported with its place, its failures and its age', function()
+  it('is reported with its files, failures and age', function()
     write('one', ('return { %s, %s }'):format(definition('b'), definition('a')))
     write('two', 'return 5')
     refresh()
@@ -309,7 +309,7 @@ describe('what was found', function()
     t.eq(path_of('two'), report.failures[1].source)
   end)
 
-  it('is told to who wants to hear of it', function()
+  it('notifies listeners', function()
     local heard = 0
     local stop = discovery.on_scan(function() heard = heard + 1 end)
     refresh()
@@ -347,7 +347,7 @@ describe('a source', function()
     package.loaded['mcp-tools.loading.spec'] = nil
   end)
 
-  it('may answer later, and is asked for one thing at a time', function()
+  it('can end later, and gets one request at a time', function()
     local heard = {}
     for i = 1, 2 do
       discovery.refresh(core.registry(), 'spec', function() table.insert(heard, i) end)
@@ -360,7 +360,7 @@ describe('a source', function()
     t.eq({ 2, { 1, 2 } }, { #pending, heard })
   end)
 
-  it('is asked by the next one, whoever throws when a look is over', function()
+  it('gets the next request, even if a listener throws', function()
     local heard = {}
     local stop = discovery.on_scan(function()
       table.insert(heard, 'listener')
@@ -378,7 +378,7 @@ describe('a source', function()
     t.eq({}, tools.report().failures)
   end)
 
-  it('is not asked by itself while it has not answered', function()
+  it('gets no automatic request while one is pending', function()
     vim.env.MCP_TOOLS_CACHE_TTL = '0'
     discovery.refresh(core.registry(), 'spec')
     t.eq(1, #pending)
@@ -393,7 +393,7 @@ describe('a source', function()
     t.wait(function() return #pending == 2 end)
   end)
 
-  it('that throws is named among the failures until it does no longer, and holds up no other', function()
+  it('that throws is reported until it succeeds, and does not block others', function()
     fails = true
     write('one', 'return ' .. definition('one'))
     refresh()

@@ -10,7 +10,7 @@ local function tool(name, more)
 end
 
 describe('a registry', function()
-  it('closes the arguments of what is bundled, and leaves those of others as they are', function()
+  it('forbids additional properties in the arguments of bundled tools only', function()
     local registry = Registry.new()
     local given = { n = { type = 'object', properties = { x = { type = 'string' } } }, any = { type = 'object' } }
     registry:add('tools', tool('ours', { args = given }), { origin = 'bundled' })
@@ -21,7 +21,7 @@ describe('a registry', function()
     t.eq({}, { theirs.additionalProperties, theirs.properties.n.additionalProperties })
   end)
 
-  it('refuses a bad definition with every fault at once, and keeps the old one', function()
+  it('refuses an invalid definition with all faults, and keeps the old one', function()
     local registry = Registry.new()
     registry:add('tools', tool('x', { title = 'old' }))
     local _, fault = registry:add('tools', { name = 'x', args = { n = { type = 5 } }, timeout = -1 })
@@ -34,11 +34,11 @@ describe('a registry', function()
     registry:add('tools', tool('x'))
     t.eq(nil, registry.refused.x)
     registry:add('resources', { uri = 'x://y' })
-    registry:remove('resources', 'x://y') -- whoever takes it out wants to hear no more of it
+    registry:remove('resources', 'x://y') -- which also forgets the failure
     t.eq({}, registry.refused)
   end)
 
-  it('that is cleared of one kind keeps what is said of the others', function()
+  it('that is cleared of one kind keeps the failures of the others', function()
     local registry = Registry.new()
     registry:add('tools', { name = 'x' })
     registry:add('resources', { uri = 'x://y' })
@@ -48,7 +48,7 @@ describe('a registry', function()
     t.eq({ "prompt 'x'", "resource 'x://y'" }, vim.fn.sort(vim.tbl_keys(registry.refused)))
   end)
 
-  it('refuses two names that clients cannot tell apart', function()
+  it('refuses two names that clients cannot distinguish', function()
     local registry = Registry.new()
     assert(registry:add('tools', tool('a_b')))
     local _, fault = registry:add('tools', tool('a-b'))
@@ -57,7 +57,7 @@ describe('a registry', function()
     t.ok(registry:add('tools', tool('a-b')))
   end)
 
-  it('knows the file of a handler', function()
+  it('records the file of a handler', function()
     local registry = Registry.new()
     t.matches('store_spec%.lua$', registry:add('tools', tool('x')).source.file)
   end)
@@ -88,14 +88,11 @@ describe("guill's functions", function()
     t.eq({ false, 0 }, { registry.has('x'), registry.count() })
   end)
 
-  it('execute answers at once or with a task to ask for', function()
+  it('execute returns a result, or a task whose result can be polled', function()
     local held
     registry.register(tool('now', { execute = t.answers({ 1 }) }))
     registry.register(tool('bad', { execute = t.answers(nil, 'no') }))
-    registry.register(tool('later', {
-      timeout = 700,
-      execute = function(cb) held = cb end,
-    }))
+    registry.register(tool('later', { timeout = 700, execute = function(cb) held = cb end }))
     t.eq({ done = true, result = { 1 } }, registry.execute('now', {}))
     t.eq({ done = true, error = 'no' }, registry.execute('bad', {}))
     t.eq({ done = true, error = 'Unknown tool: nope' }, registry.execute('nope', {}))
@@ -109,22 +106,21 @@ describe("guill's functions", function()
     t.matches('Unknown or expired task', registry.get_result('x').error)
   end)
 
-  it('execute of what is no name says so', function()
+  it('execute of an invalid name returns an error', function()
     config.setup({ tool_prefix = 'nvim_' })
     t.eq({ done = true, error = 'Unknown tool: nil' }, registry.execute(nil, {}))
   end)
 
-  it('cancel_task tells the tool and says whether there was one', function()
-    local told
-    registry.register(tool('later', {
-      execute = function(ctx)
-        ctx:on_cancel(function(reason) told = reason end)
-      end,
-    }))
+  it('cancel_task notifies the tool and returns whether there was one', function()
+    local reason
+    local function execute(ctx)
+      ctx:on_cancel(function(why) reason = why end)
+    end
+    registry.register(tool('later', { execute = execute }))
     local reply = registry.execute('later', {})
     t.eq({ cancelled = true }, registry.cancel_task(reply.task_id))
     t.eq({ cancelled = false }, registry.cancel_task(reply.task_id))
-    t.eq('user', told)
+    t.eq('user', reason)
     t.eq(0, registry.pending_count())
   end)
 end)
@@ -135,16 +131,12 @@ describe('bundled tools', function()
     core.get()
   end)
 
-  it('come and go with the option, and leave those of others alone', function()
+  it('follow the option, and do not replace those of others', function()
     local registry = core.get().registry
     registry:add('tools', tool('file_read', { title = 'mine' }))
     config.setup({ tools = { 'buffer', 'test_echo' } })
     core.get()
-    t.eq({ true, true, false }, {
-      registry:get('buffer_list') ~= nil,
-      registry:get('test_echo') ~= nil,
-      registry:get('test_progress') ~= nil,
-    })
+    t.ok(registry:get('buffer_list') and registry:get('test_echo') and not registry:get('test_progress'))
     t.eq('mine', registry:get('file_read').title)
     config.setup({ tools = { 'test' } })
     core.get()
@@ -152,7 +144,7 @@ describe('bundled tools', function()
     registry:clear('tools')
   end)
 
-  it('that cannot be found are told in health', function()
+  it('that do not exist are reported', function()
     config.setup({ tools = { 'no_such' } })
     core.get()
     t.matches("unknown name 'no_such'", require('mcp-tools').report().failures[1].error)
@@ -193,14 +185,12 @@ describe('call()', function()
     t.wait(function() return result end)
     t.eq({ 12 }, result)
     local outside
-    vim.schedule(function() -- whatever runs the spec may be a coroutine itself
-      outside = { pcall(mcp_tools.call, 'inner', { n = 1 }) }
-    end)
+    vim.schedule(function() outside = { pcall(mcp_tools.call, 'inner', { n = 1 }) } end) -- the spec may run in a coroutine
     t.wait(function() return outside end)
     t.matches('works only in a coroutine', outside[2])
   end)
 
-  it('hands on progress and states and can be cancelled', function()
+  it('reports progress and states and can be cancelled', function()
     local seen = {}
     local def = tool('steps', {
       run = function(ctx)
@@ -221,15 +211,10 @@ describe('call()', function()
   end)
 end)
 
---- A kind that there is not: one row, and a module that knows what a definition of it is.
-table.insert(kinds.rows, 1, {
-  kind = 'songs',
-  option = 'songs',
-  key = 'title',
-  what = 'song',
-  heading = 'songs',
-  definition = 'song_definition',
-})
+--- A made-up kind: one row, and a module that normalizes its definitions.
+local row = { kind = 'songs', option = 'songs', key = 'title', what = 'song', heading = 'songs' }
+row.definition = 'song_definition'
+table.insert(kinds.rows, 1, row)
 package.loaded.song_definition = {
   normalize = function(def)
     if not def.play then
@@ -251,10 +236,10 @@ local function registry() return core.get().registry end
 
 local function listed() return vim.json.decode(wire.list('songs').json) end
 
-describe('a kind with a row of its own', function()
+describe('another kind', function()
   after_each(function() registry():clear('songs') end)
 
-  it('is taken in, listed to clients, and taken out', function()
+  it('is added, listed to clients, and removed', function()
     local heard = {}
     local stop = registry():on_change(function(kind, revision) table.insert(heard, { kind, revision }) end)
     t.ok(registry():add('songs', song('b')))
@@ -268,24 +253,23 @@ describe('a kind with a row of its own', function()
     stop()
   end)
 
-  it('is refused by its own rules, and health is told', function()
+  it('is refused by its own rules, and reported', function()
     local _, fault = registry():add('songs', { title = 'x' })
     t.eq("song 'x': play: is required", fault)
     t.eq({ source = "song 'x'", error = fault }, require('mcp-tools').report().failures[1])
   end)
 
-  it('is shown to people and switched by its option', function()
+  it('is shown to users and switched by its option', function()
     registry():add('songs', song('a'))
     local item = vim.iter(require('mcp-tools.groups').items()):find(function(each) return each.kind == 'songs' end)
     t.eq({ kind = 'songs', name = 'a', on = true, loadable = false }, item)
-    t.eq({ 'songs', 'songs/a' }, {
-      vim.iter(require('mcp-tools.groups').names()):find('songs'),
-      vim.iter(require('mcp-tools.groups').names()):find('songs/a'),
-    })
+    for _, name in ipairs({ 'songs', 'songs/a' }) do
+      t.ok(vim.list_contains(require('mcp-tools.groups').names(), name))
+    end
     t.ok(vim.list_contains(kinds.options(), 'songs'))
   end)
 
-  it('is held by places', function()
+  it('can belong to a set of registrations', function()
     local place, other = Registrations.new('songs', vim.uv.cwd), Registrations.new('songs', vim.uv.cwd)
     local function registered() return { origin = 'registered' } end
     t.eq({}, place:replace(registry(), { song('a'), song('b') }, registered))
@@ -297,7 +281,7 @@ describe('a kind with a row of its own', function()
   end)
 end)
 
-it('the kinds that share an option are told apart by the key of a definition', function()
+it('kinds that share an option are distinguished by the key of a definition', function()
   t.eq('resources', kinds.row_of('resources', { uri = 'x://y' }).kind)
   t.eq('templates', kinds.row_of('resources', { uri_template = 'x://{y}' }).kind)
   t.eq('resources', kinds.row_of('templates', { uri = 'x://y' }).kind)
@@ -306,7 +290,7 @@ it('the kinds that share an option are told apart by the key of a definition', f
   t.raises("unknown kind 'nothing'", function() kinds.row('nothing') end)
 end)
 
-describe('a file is the project’s', function()
+describe('a file belongs to the project', function()
   local uv = vim.uv
   local base = uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/source-spec'
   local project, outside = base .. '/project', base .. '/outside'
@@ -330,30 +314,30 @@ describe('a file is the project’s', function()
 
   after_each(function() vim.fn.delete(base, 'rf') end)
 
-  it('when it lies there, whatever leads to it', function()
+  it('when it is inside, also through links', function()
     t.eq(true, source.is_project_file(project .. '/own.lua', project))
     t.eq(true, source.is_project_file(link(project .. '/own.lua', outside .. '/to-own.lua'), project))
-    t.eq(true, source.is_project_file(link(project, outside .. '/folder') .. '/own.lua', project))
+    t.eq(true, source.is_project_file(link(project, outside .. '/directory') .. '/own.lua', project))
     t.eq(false, source.is_project_file(outside .. '/theirs.lua', project))
     t.eq(false, source.is_project_file(project .. '-other/own.lua', project))
   end)
 
-  it('when a link there leads out of it, be it to a file, a folder, or another link', function()
+  it('when a link inside leads to a file, a directory or a link outside', function()
     for _, path in ipairs({
       link(outside .. '/theirs.lua', project .. '/absolute.lua'),
       link('../outside/theirs.lua', project .. '/relative.lua'),
-      link(outside, project .. '/folder') .. '/theirs.lua',
+      link(outside, project .. '/directory') .. '/theirs.lua',
       link('absolute.lua', project .. '/again.lua'),
       link(project .. '/absolute.lua', outside .. '/in-and-out.lua'),
-      link(project .. '/folder', base .. '/alias') .. '/theirs.lua',
+      link(project .. '/directory', base .. '/alias') .. '/theirs.lua',
       link(project, base .. '/spelled') .. '/absolute.lua',
-      project .. '/folder/../project/absolute.lua',
+      project .. '/directory/../project/absolute.lua',
     }) do
       t.eq({ path, true }, { path, source.is_project_file(path, project) })
     end
   end)
 
-  it('also when its links lead nowhere or in a circle', function()
+  it('also when its links are dangling or circular', function()
     t.eq(true, source.is_project_file(link(outside .. '/none', project .. '/dangling'), project))
     link('b', project .. '/a')
     t.eq(true, source.is_project_file(link('a', project .. '/b'), project))

@@ -23,7 +23,7 @@ local function faults_of(json_schema)
 end
 
 describe('errors', function()
-  it('are listed all at once, each property for itself', function()
+  it('are listed all at once, each property separately', function()
     local s = {
       type = 'object',
       properties = {
@@ -46,57 +46,45 @@ describe('errors', function()
         'mood: is not allowed, did you mean mode?',
         'zzzzzzzz: is not allowed (allowed: items, mode, n, s)',
       },
-      errors_of(s, {
-        items = { { name = 'x' }, { name = 5 } },
-        mode = 'c',
-        mood = 1,
-        zzzzzzzz = 1,
-        n = 0,
-        s = 'äöü',
-      })
+      errors_of(
+        s,
+        { items = { { name = 'x' }, { name = 5 } }, mode = 'c', mood = 1, zzzzzzzz = 1, n = 0, s = 'äöü' }
+      )
     )
   end)
 
-  it('name the root and odd properties', function()
+  it('name the root and unusual properties', function()
     t.eq({ '(root): must be object, got array' }, errors_of({ type = 'object' }, { 1 }))
-    t.eq(
-      { '["a.b"].c: is required' },
-      errors_of({ properties = { ['a.b'] = { required = { 'c' } } } }, { ['a.b'] = { x = 1 } })
-    )
+    local nested = { properties = { ['a.b'] = { required = { 'c' } } } }
+    t.eq({ '["a.b"].c: is required' }, errors_of(nested, { ['a.b'] = { x = 1 } }))
     t.eq({ '["a/\\"b"]: is not allowed' }, errors_of({ additionalProperties = false }, { ['a/"b'] = 1 }))
   end)
 
-  it('say one thing about a value of the wrong type or name', function()
+  it('have one message for a value of the wrong type', function()
     local s = { type = 'string', enum = { 'x' }, minLength = 3 }
     t.eq({ '(root): must be "x"' }, errors_of(s, 5))
     t.eq({ '(root): must be integer or null, got 1.5' }, errors_of({ type = { 'integer', 'null' } }, 1.5))
   end)
 
-  it('come once', function()
+  it('are not repeated', function()
     local part = { required = { 'a' } }
     t.eq({ 'a: is required' }, errors_of({ allOf = { part, { required = { 'a' } } }, required = { 'a' } }, { b = 1 }))
   end)
 
-  it('are bounded in number', function()
-    local many = {}
-    for i = 1, 150 do
-      many[i] = i
-    end
-    local lines = errors_of({ items = { type = 'string' } }, many)
+  it('are limited in number', function()
+    local lines = errors_of({ items = { type = 'string' } }, vim.fn.range(150))
     t.eq(101, #lines)
     t.matches('more faults', lines[101])
   end)
 
-  it('name keys that are no strings, and numbers that are none', function()
+  it('name keys that are not strings, and numbers that are not finite', function()
     t.eq({ 'true: is not allowed' }, errors_of({ additionalProperties = false }, { [true] = 1 }))
     t.eq({ 'true: must be string, got 1' }, errors_of({ additionalProperties = { type = 'string' } }, { [true] = 1 }))
     t.eq({}, errors_of({ items = false }, {}))
     t.eq({ '[1]: is not allowed' }, errors_of({ prefixItems = { { type = 'integer' } }, items = false }, { 1, 2 }))
     t.eq({}, errors_of({ uniqueItems = true }, { 0 / 0, 0 / 0, '1', 1, '[]', {} }))
-    t.eq(
-      { '(root): items must differ: [2] repeats [0]' },
-      errors_of({ uniqueItems = true }, { { a = 1, b = { 2 } }, {}, { b = { 2 }, a = 1 } })
-    )
+    local equal = { { a = 1, b = { 2 } }, {}, { b = { 2 }, a = 1 } }
+    t.eq({ '(root): items must differ: [2] repeats [0]' }, errors_of({ uniqueItems = true }, equal))
   end)
 
   it('survive a value that contains itself', function()
@@ -137,13 +125,13 @@ describe('unions', function()
 end)
 
 describe('empty tables', function()
-  it('from Lua are what the schema wants', function()
+  it('from Lua match objects and arrays', function()
     t.ok(compile({ type = 'object' }):check({}))
     t.ok(compile({ type = 'array' }):check({}))
     t.ok(not compile({ type = 'array' }):check(vim.empty_dict()))
   end)
 
-  it('off the wire are arrays unless marked', function()
+  it('from a client are arrays unless marked', function()
     t.ok(not compile({ type = 'object' }):check({}, { strict = true }))
     t.ok(compile({ type = 'object' }):check(vim.empty_dict(), { strict = true }))
   end)
@@ -160,10 +148,7 @@ describe('faults of a schema', function()
           'properties.c.type: "int" is not a type (types: array, boolean, integer, null, number, object, string)',
           'required: must be a list of names',
         },
-        faults_of({
-          properties = { a = { type = 5 }, b = { enum = { x = 1 } }, c = { type = 'int' } },
-          required = true,
-        })
+        faults_of({ properties = { a = { type = 5 }, b = { enum = { x = 1 } }, c = { type = 'int' } }, required = true })
       )
     end
   )
@@ -178,15 +163,13 @@ describe('faults of a schema', function()
     compile({ ['$id'] = 'https://example.com/s.json', properties = { ['$id'] = { type = 'string' } } })
   end)
 
-  it('name references that lead nowhere or in a circle', function()
-    t.matches(
-      'properties.a.%$ref: "#/$defs/x" does not exist',
-      faults_of({ properties = { a = { ['$ref'] = '#/$defs/x' } } })[1]
-    )
+  it('name references that are dangling or circular', function()
+    local dangling = { properties = { a = { ['$ref'] = '#/$defs/x' } } }
+    t.matches('properties.a.%$ref: "#/$defs/x" does not exist', faults_of(dangling)[1])
     t.matches('is an endless reference', faults_of({ allOf = { { ['$ref'] = '#' } } })[1])
   end)
 
-  it('name references to places that hold no schema', function()
+  it('name references to values that are not schemas', function()
     for _, target in ipairs({ '#/shapes/a', '#/properties', '#/default' }) do
       local _, faults = schema.compile({
         properties = { a = { ['$ref'] = target } },
@@ -198,12 +181,10 @@ describe('faults of a schema', function()
     end
   end)
 
-  it('name what is not data', function()
+  it('name values that are not data', function()
     t.matches('default: is a function, not data', faults_of({ default = print })[1])
-    t.matches(
-      'properties.a.default: must be a finite number',
-      faults_of({ properties = { a = { default = 0 / 0 } } })[1]
-    )
+    local nan = { properties = { a = { default = 0 / 0 } } }
+    t.matches('properties.a.default: must be a finite number', faults_of(nan)[1])
     t.matches('description: is not UTF%-8', faults_of({ description = '\255' })[1])
     t.matches('properties: has a name that is not UTF%-8', faults_of({ properties = { ['\255'] = true } })[1])
     local loop = {}
@@ -211,12 +192,12 @@ describe('faults of a schema', function()
     t.matches('properties.child: contains itself; use %$ref', faults_of(loop)[1])
   end)
 
-  it('do not include patterns that cannot be tried: they pass and are named', function()
+  it('do not include unsupported patterns, which match everything and are listed', function()
     local validator =
       compile({ properties = { a = { pattern = '\\bx' } }, patternProperties = { ['(x)\\1'] = { type = 'string' } } })
     t.ok(validator:check({ a = 'y', b = 1 }))
     t.eq({ 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' }, t.field('path', validator.unchecked))
-    -- What such a pattern may have claimed is not surplus.
+    -- A property that such a pattern may have matched is allowed.
     t.ok(compile({ patternProperties = { ['\\bx'] = true }, additionalProperties = false }):check({ y = 1 }))
   end)
 end)
@@ -239,7 +220,7 @@ describe('fill', function()
     required = { 'n', 'must' },
   }
 
-  it('gives defaults to absent properties at every level', function()
+  it('adds defaults to absent properties at every level', function()
     local filled = compile(s):fill({ must = 'x', deep = {}, rows = { {}, { w = 5 } } })
     t.eq({
       n = 3,
@@ -254,7 +235,7 @@ describe('fill', function()
     t.ok(compile(s):check(filled))
   end)
 
-  it('changes the table it is given, and copies defaults', function()
+  it('changes its argument, and copies defaults', function()
     local validator = compile(s)
     local value = { must = 'x' }
     t.ok(rawequal(value, validator:fill(value)))
@@ -262,7 +243,7 @@ describe('fill', function()
     t.eq(7, validator:fill({ must = 'y' }).opts.depth)
   end)
 
-  it('drops a null that is not allowed and not required, and keeps others', function()
+  it('drops a null that is neither allowed nor required', function()
     local validator = compile(s)
     local value = validator:fill({ n = NIL, plain = NIL, maybe = NIL, must = NIL, deep = { x = NIL } })
     t.eq({ n = 3, list = {}, opts = { depth = 7 }, maybe = NIL, must = NIL, deep = { x = false } }, value)
@@ -270,28 +251,25 @@ describe('fill', function()
     t.eq({ { field = 'must', message = 'must be string, got null' } }, errors)
   end)
 
-  it('reaches through references and items', function()
+  it('follows references and items', function()
     local node = {
       ['$defs'] = {
         node = { type = 'object', properties = { size = { default = 1 }, next = { ['$ref'] = '#/$defs/node' } } },
       },
       properties = { tree = { ['$ref'] = '#/$defs/node' }, list = { items = { ['$ref'] = '#/$defs/node' } } },
     }
-    t.eq(
-      { tree = { size = 1, next = { size = 1 } }, list = { { size = 1, a = 0 } } },
-      compile(node):fill({ tree = { next = vim.empty_dict() }, list = { { a = 0 } } })
-    )
+    local value = { tree = { next = vim.empty_dict() }, list = { { a = 0 } } }
+    local expected = { tree = { size = 1, next = { size = 1 } }, list = { { size = 1, a = 0 } } }
+    t.eq(expected, compile(node):fill(value))
   end)
 
-  it('fills other properties', function()
-    local validator = compile({
-      properties = { a = true },
-      additionalProperties = { properties = { m = { default = 2 } } },
-    })
+  it('fills additional properties', function()
+    local validator =
+      compile({ properties = { a = true }, additionalProperties = { properties = { m = { default = 2 } } } })
     t.eq({ a = { b = 0 }, y = { m = 2, b = 0 } }, validator:fill({ a = { b = 0 }, y = { b = 0 } }))
   end)
 
-  it('leaves values inside unions as they are', function()
+  it('does not change values inside unions', function()
     local branch = { type = 'object', properties = { kind = { const = 'b' }, p = { default = 'x' } } }
     local value = { shape = { kind = 'b' } }
     local validator = compile({ properties = { shape = { oneOf = { branch, { type = 'null' } } } } })
@@ -299,7 +277,7 @@ describe('fill', function()
     t.ok(validator:check(value))
   end)
 
-  it('ends with a default that is its own parent', function()
+  it('ends with a recursive default', function()
     local loop = { type = 'object', properties = { child = { ['$ref'] = '#', default = vim.empty_dict() } } }
     t.ok(#vim.json.encode(compile(loop):fill({})) < 40)
   end)
@@ -310,7 +288,7 @@ describe('fill', function()
     t.eq(1, compile({ properties = { child = { ['$ref'] = '#' }, n = { default = 1 } } }):fill(value).n)
   end)
 
-  it('takes an empty array off the wire for what it is', function()
+  it('does not treat an empty array from a client as an object', function()
     local validator = compile({ properties = { o = { type = 'object', properties = { n = { default = 1 } } } } })
     t.eq({ o = { n = 1 } }, validator:fill({ o = {} }))
     t.eq({ o = { n = 1 } }, validator:fill({ o = vim.empty_dict() }, { strict = true }))
@@ -319,7 +297,7 @@ describe('fill', function()
     t.eq(false, (validator:check(value, { strict = true })))
   end)
 
-  it('gives empty defaults the form that their schema says', function()
+  it('encodes empty defaults as their schema requires', function()
     local validator = compile({
       ['$defs'] = { o = { type = 'object' } },
       properties = { a = { ['$ref'] = '#/$defs/o', default = {} }, b = { type = 'array', default = {} } },
@@ -330,7 +308,7 @@ describe('fill', function()
     t.matches('"b":%[%]', vim.json.encode(filled))
   end)
 
-  it('never fills in what its own schema refuses, and says so', function()
+  it('skips defaults that do not match their own schema, and reports them', function()
     local validator =
       compile({ properties = { a = { type = 'string', default = 5 }, b = { type = 'string', default = NIL } } })
     t.eq({ c = 1 }, validator:fill({ c = 1 }))
@@ -339,7 +317,7 @@ describe('fill', function()
     t.eq(1, #compile({ properties = { a = both } }):misfits())
   end)
 
-  it('leaves alone what is no object', function()
+  it('does not change other values than objects', function()
     local validator = compile(s)
     for _, value in ipairs({ 5, 'x', false, NIL }) do
       t.eq(value, validator:fill(value))

@@ -1,6 +1,6 @@
 -- slow
 -- The official test suite for draft 2020-12 (tests/data/json-schema-test-suite/SOURCE.md), without unsupported
--- keywords, and what holds for every schema and value.
+-- keywords, and properties of every schema and value.
 
 local schema = require('mcp-tools.schema')
 local t = require('helpers')
@@ -16,7 +16,7 @@ end
 
 local counts = { checked = 0, refused = 0, unchecked = 0 }
 
---- Whether a schema is refused for what is not supported, and for nothing else.
+--- Whether a schema is refused only for unsupported keywords.
 local function is_refused(faults)
   for _, fault in ipairs(faults) do
     t.matches('not supported', fault.message)
@@ -45,16 +45,16 @@ local function check_group(group)
 end
 
 describe('JSON-Schema-Test-Suite', function()
-  for _, folder in ipairs({ '', 'optional/' }) do
-    for name, kind in vim.fs.dir(DATA .. folder) do
-      for _, group in ipairs(kind == 'file' and read(DATA .. folder .. name) or {}) do
-        it(folder .. name .. ': ' .. group.description, function() check_group(group) end)
+  for _, directory in ipairs({ '', 'optional/' }) do
+    for name, kind in vim.fs.dir(DATA .. directory) do
+      for _, group in ipairs(kind == 'file' and read(DATA .. directory .. name) or {}) do
+        it(directory .. name .. ': ' .. group.description, function() check_group(group) end)
       end
     end
   end
 
   it(
-    'is checked but for a few groups',
+    'is covered except for a few groups',
     function() t.ok(counts.checked > 250 and counts.refused < 20 and counts.unchecked < 15, vim.inspect(counts)) end
   )
 end)
@@ -126,7 +126,7 @@ describe('random schemas and values', function()
     return s
   end
 
-  it('keep the laws: reasons for every no, values untouched by the check, fill fills once', function()
+  it('have a reason for every refusal, are not changed by a check, and are filled once', function()
     math.randomseed(20)
     for _ = 1, 3000 do
       local s = random_schema(3)

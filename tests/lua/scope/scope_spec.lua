@@ -1,4 +1,4 @@
--- What one client sees of the enabled tools, and may call, through the verbs that the bridge uses.
+-- Which of the enabled tools a client sees and may call, through the verbs that the bridge uses.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -7,7 +7,7 @@ local mcp_tools = require('mcp-tools')
 local t = require('helpers')
 local wire = require('mcp-tools.rpc')
 
-describe('what a client sees', function()
+describe('the scope of a client', function()
   local CHANNEL = 0
   local count = 0
 
@@ -32,13 +32,10 @@ describe('what a client sees', function()
     }).result
   end
 
-  local UNKNOWN = { state = 'failed', error = { code = 'unknown_tool', message = 'Unknown tool: %s' } }
-
-  --- A call beyond a scope is the same as one of a name that nothing has.
+  --- Asserts that a call is answered like one of a name that does not exist.
   local function is_unknown(result, name)
-    local expected = vim.deepcopy(UNKNOWN)
-    expected.error.message = expected.error.message:format(name)
-    t.eq(expected, { state = result.state, error = { code = result.error.code, message = result.error.message } })
+    t.eq({ 'failed', 'unknown_tool' }, { result.state, result.error.code })
+    t.eq('Unknown tool: ' .. name, result.error.message)
   end
 
   before_each(function()
@@ -59,7 +56,7 @@ describe('what a client sees', function()
   end)
 
   describe('a scope', function()
-    it('takes names of groups and of tools, with or without the prefix', function()
+    it('contains groups and tools, with or without the prefix', function()
       local all = listed()
       t.ok(vim.list_contains(all, 'mine') and vim.list_contains(all, 'test_echo'))
       t.eq({ 'mine', 'test_echo' }, listed({ tools = { 'mine', 'nvim_test_echo' } }))
@@ -74,17 +71,17 @@ describe('what a client sees', function()
       t.ok(#listed({ tools = { 'buffer' } }) >= 2)
     end)
 
-    it('hides from calls what it hides from lists, as if it were not there', function()
+    it('hides tools from calls as it hides them from lists', function()
       local scope = { tools = { 'mine' } }
       t.eq('ok', call('nvim_mine', scope).text)
       t.eq('ok', call('mine', scope).text)
       is_unknown(call('nvim_writes', scope), 'nvim_writes')
       is_unknown(call('nvim_nothing', scope), 'nvim_nothing')
-      is_unknown(call('nvim_writs', scope), 'nvim_writs') -- what it may have meant is not for this client
+      is_unknown(call('nvim_writs', scope), 'nvim_writs') -- without a suggestion outside the scope
       t.eq('ok', call('nvim_writes').text)
     end)
 
-    it('that only reads has nothing that may change something', function()
+    it('that is read-only has no tool that may change something', function()
       local names = listed({ read_only = true })
       t.ok(vim.list_contains(names, 'mine') and vim.list_contains(names, 'test_echo'))
       t.ok(not vim.list_contains(names, 'writes'))
@@ -92,7 +89,7 @@ describe('what a client sees', function()
       t.eq({ 'mine' }, listed({ read_only = true, tools = { 'mine', 'writes' } }))
     end)
 
-    it('gives Claude Code what it reads in _meta, and nobody else', function()
+    it('has _meta for Claude Code only', function()
       local function meta_of(client, name)
         for _, tool in ipairs(vim.json.decode(wire.list('tools', nil, { client = client }).json)) do
           if tool.name == name then
@@ -109,26 +106,26 @@ describe('what a client sees', function()
       end
     end)
 
-    it('never shows what is off', function()
+    it('does not contain disabled tools', function()
       t.eq({}, listed({ tools = { 'bridge' } }))
       is_unknown(call('nvim_bridge_refresh', { tools = { 'bridge_refresh' } }), 'nvim_bridge_refresh')
     end)
 
-    it('leaves names out that nothing has; when none is left it sees nothing, and the log says so once', function()
+    it('ignores unknown names; if none is left it is empty, which is logged once', function()
       t.eq({ 'mine' }, listed({ tools = { 'nothing', 'mine' } }))
-      local said, real = {}, log.warn
+      local messages, real = {}, log.warn
       log.warn = function(...) -- luacheck: ignore
-        table.insert(said, string.format(...))
+        table.insert(messages, string.format(...))
       end
       t.eq({}, listed({ tools = { 'nothing' } }))
       core.registry():changed('tools')
       t.eq({}, listed({ tools = { 'nothing' } }))
       log.warn = real -- luacheck: ignore
-      t.eq(1, #said)
-      t.matches('nothing', said[1])
+      t.eq(1, #messages)
+      t.matches('nothing', messages[1])
     end)
 
-    it('does not touch resources and prompts', function()
+    it('does not affect resources and prompts', function()
       core.get()
       local scope = { client = 'c', scope = { tools = { 'mine' }, read_only = true } }
       for _, kind in ipairs({ 'resources', 'templates', 'prompts' }) do
@@ -138,7 +135,7 @@ describe('what a client sees', function()
   end)
 
   describe('the option clients', function()
-    it('takes away from what the client of that name sees, and from its scope', function()
+    it('restricts the client of that name, also within its scope', function()
       setup({ clients = { ['claude-code'] = { tools = { 'mine', 'test_echo' } } } })
       t.eq({ 'mine', 'test_echo' }, listed(nil, 'claude-code'))
       t.eq({ 'mine' }, listed({ tools = { 'mine', 'writes' } }, 'claude-code'))
@@ -148,7 +145,7 @@ describe('what a client sees', function()
       t.ok(#listed(nil, 'other') > 2)
     end)
 
-    it('takes a name, a list, or a map of what is not wanted', function()
+    it('accepts a name, a list, or a map of unwanted tools', function()
       setup({
         clients = { a = { tools = 'mine' }, b = { tools = { mine = false, test = false } }, c = { readonly = true } },
       })
@@ -161,7 +158,7 @@ describe('what a client sees', function()
       t.eq({}, listed(nil, 'a'))
     end)
 
-    it('is followed by those who are connected: the list has another revision', function()
+    it('changes the revision of the list for connected clients', function()
       local before = wire.list('tools').revision
       setup({ clients = { x = { tools = { 'mine' } } } })
       local between = wire.list('tools').revision
@@ -172,13 +169,9 @@ describe('what a client sees', function()
       t.ok(wire.list('tools').revision > between)
     end)
 
-    it('is checked as a whole', function()
-      local err = t.raises(
-        'none of its options were applied',
-        function()
-          config.setup({ clients = { a = { tool = 'x' }, b = { catalogue = 'serach' }, c = { tools = 1 }, d = 1 } })
-        end
-      )
+    it('reports all its faults', function()
+      local bad = { a = { tool = 'x' }, b = { catalogue = 'serach' }, c = { tools = 1 }, d = 1 }
+      local err = t.raises('none of its options were applied', function() config.setup({ clients = bad }) end)
       t.matches('clients.a.tool: unknown field %(did you mean tools%?%)', err)
       t.matches('clients.b.catalogue: expected "direct" or "search", got "serach" %(did you mean "search"%?%)', err)
       t.matches('clients.c.tools: expected a string, a list or a table, got number', err)
@@ -189,7 +182,7 @@ describe('what a client sees', function()
   describe('the catalogue', function()
     local SEARCH = { catalogue = 'search' }
 
-    it('stands in the place of all tools, by the option, for a client, or by its own wish', function()
+    it('replaces all tools by the option, for a client, or by its scope', function()
       local three = { 'tools_search', 'tools_describe', 'tools_call' }
       t.eq(three, listed(SEARCH))
       setup({ clients = { a = { catalogue = 'search' } } })
@@ -201,18 +194,18 @@ describe('what a client sees', function()
       is_unknown(call('tools_search', { catalogue = 'direct' }), 'tools_search')
     end)
 
-    it('costs less than 1.5 kB, whatever is on', function()
+    it('has less than 1.5 kB, whatever tools are on', function()
       setup({ tools = 'all' })
       t.ok(#wire.list('tools', nil, { client = 'c', scope = SEARCH }).json <= 1500)
     end)
 
-    it('is there at once, while others are being loaded', function()
+    it('does not wait until all tools are loaded', function()
       config.reset()
       config.setup({ tools = 'all' })
       t.eq(nil, wire.list('tools', nil, { client = 'c', scope = SEARCH }).loading)
     end)
 
-    it('finds names by words, one line each, the fittest first', function()
+    it('finds tools by words, one line each, the best match first', function()
       local text = call('nvim_tools_search', SEARCH, nil, { query = 'read a file', limit = 50 }).text
       local lines = vim.split(text, '\n')
       t.matches('^nvim_file_read: ', lines[1])
@@ -234,13 +227,13 @@ describe('what a client sees', function()
       t.eq({}, wrong)
     end)
 
-    it('names everything by group without words, and when nothing fits', function()
+    it('lists all names by group without a query, and when nothing matches', function()
       local text = call('tools_search', SEARCH).text
       t.matches('registered: nvim_mine nvim_writes', text)
       t.matches('^No tool matches.*registered: nvim_mine', call('tools_search', SEARCH, nil, { query = 'zzz' }).text)
     end)
 
-    it('describes tools as a list of all would, and names those that are not there', function()
+    it('describes tools as the list does, and reports unknown names', function()
       local result = call('tools_describe', SEARCH, nil, { names = { 'nvim_mine', 'test_echo', 'nothing' } })
       local value = vim.json.decode(result.text)
       t.eq({ 'nothing' }, value.unknown)
@@ -251,11 +244,9 @@ describe('what a client sees', function()
       t.eq({ direct.nvim_mine, direct.nvim_test_echo }, value.tools)
     end)
 
-    it('calls a tool as if it had been called itself', function()
-      t.eq(
-        'hello',
-        call('nvim_tools_call', SEARCH, nil, { name = 'nvim_test_echo', arguments = { text = 'hello' } }).text
-      )
+    it('calls a tool like a direct call', function()
+      local arguments = { text = 'hello' }
+      t.eq('hello', call('nvim_tools_call', SEARCH, nil, { name = 'nvim_test_echo', arguments = arguments }).text)
       t.eq('ok', call('tools_call', SEARCH, nil, { name = 'mine' }).text)
       local wrong = call('tools_call', SEARCH, nil, { name = 'test_echo', arguments = { text = 1 } })
       t.eq({ 'validation_error', 'text' }, { wrong.error.code, wrong.error.errors[1].field })
@@ -269,41 +260,37 @@ describe('what a client sees', function()
       t.eq('ok', call('nvim_mine', SEARCH).text)
     end)
 
-    it('leaves decision, timeout and name to the tool that is called', function()
+    it('uses approval, timeout and name of the tool that is called', function()
       setup({ approval = { tools = { mine = 'deny' } } })
       t.eq('access_denied', call('tools_call', SEARCH, nil, { name = 'mine' }).error.code)
       setup({ approval = { tools = { mine = 'allow', tools_call = 'deny' } } })
       t.eq('ok', call('tools_call', SEARCH, nil, { name = 'mine' }).text)
-      mcp_tools.register({
-        name = 'slow',
-        description = 'd',
-        timeout = 4321,
-        annotations = { read_only = true },
-        execute = function() end,
-      })
+      local slow = { name = 'slow', description = 'd', timeout = 4321, annotations = { read_only = true } }
+      slow.execute = function() end
+      mcp_tools.register(slow)
       call('tools_call', SEARCH, nil, { name = 'slow' })
       local running = t.ok(core.get().executor:get('s' .. count))
       t.eq({ 'slow', 4321, true }, { running.name, running.timeout, running.definition.annotations.read_only })
       running:cancel('user')
     end)
 
-    it('keeps to the scope', function()
+    it('respects the scope', function()
       local scope = { catalogue = 'search', tools = { 'mine' } }
       t.eq('registered: nvim_mine', call('tools_search', scope).text)
       t.eq({ 'writes' }, vim.json.decode(call('tools_describe', scope, nil, { names = { 'writes' } }).text).unknown)
-      local beyond, nothing =
-        call('tools_call', scope, nil, { name = 'writes' }), call('tools_call', scope, nil, { name = 'nowrit' })
+      local beyond = call('tools_call', scope, nil, { name = 'writes' })
+      local nothing = call('tools_call', scope, nil, { name = 'nowrit' })
       t.eq((nothing.error.message:gsub('nowrit', 'writes')), beyond.error.message)
       is_unknown(call('writes', scope), 'writes')
     end)
 
-    it('loads what it calls', function()
+    it('loads the tool that it calls', function()
       config.reset()
       config.setup({ tools = 'all' })
       t.eq('x', call('tools_call', SEARCH, nil, { name = 'nvim_test_echo', arguments = { text = 'x' } }).text)
     end)
 
-    it('searches once everything is loaded', function()
+    it('searches after all tools are loaded', function()
       config.reset()
       config.setup({ tools = 'all' })
       local reply = call('tools_search', SEARCH)
@@ -317,7 +304,7 @@ describe('what a client sees', function()
     end)
   end)
 
-  it('a prefix that is changed while clients are connected is used in the next list', function()
+  it('a prefix that changes while clients are connected is used in the next list', function()
     require('mcp-tools').register({ name = 'renamed', description = 'x', execute = function() end })
     core.get()
     local before = wire.list('tools')
@@ -328,45 +315,4 @@ describe('what a client sees', function()
     t.matches('"vi_renamed"', after.json or '')
     config.reset()
   end)
-end)
-
-local function noop() end
-
---- What clients get of a kind, by name.
-local function listed(kind)
-  local names = {}
-  core.get() -- so that nothing is left to load
-  for _, entry in ipairs(vim.json.decode(wire.list(kind).json)) do
-    names[entry.name] = entry
-  end
-  return names
-end
-
-local function nested(levels)
-  local schema = { type = 'string' }
-  for _ = 1, levels do
-    schema = { type = 'object', properties = { inner = schema } }
-  end
-  return schema
-end
-
-it('a schema that is nested too deep is refused where it is registered, with its depth', function()
-  mcp_tools.register({ name = 'fine', description = 'd', execute = noop, input_schema = nested(45) })
-  local ok, err = pcall(mcp_tools.register, {
-    name = 'deep',
-    description = 'd',
-    execute = noop,
-    input_schema = nested(60),
-  })
-  t.eq(false, ok)
-  t.matches("tool 'deep': input_schema: is nested more than 96 levels deep", tostring(err))
-  t.ok(listed('tools').nvim_fine)
-  t.eq(nil, listed('tools').nvim_deep)
-end)
-
-it('a definition keeps what it was registered with', function()
-  local callers = { mcp = { meta = { a = 1 } } }
-  mcp_tools.register({ name = 'kept', description = 'd', execute = noop, callers = callers })
-  callers.mcp.meta.a = noop
-  t.eq({ a = 1 }, listed('tools').nvim_kept._meta)
 end)

@@ -26,72 +26,57 @@ local function faults(def)
 end
 
 describe('faults', function()
-  it(
-    'come all in one error',
-    function()
-      t.eq(
-        {
-          "tool 'bad': description: is required",
-          "tool 'bad': needs_approval: must be a boolean or a function or a string",
-          "tool 'bad': state: must be a function",
-          "tool 'bad': timeout: must be a number of milliseconds, 0 or more (0 = none)",
-          "tool 'bad': title: must be a string",
-          "tool 'bad': execute: is required (or run)",
-          "tool 'bad': callers.nvim: must be a table",
-          "tool 'bad': annotations.read_only: must be true or false",
-          "tool 'bad': args.n.type: must be a type (a string) or a list of types",
-          "tool 'bad': args.o.properties.deep.enum: must be a list",
-          'tool \'bad\': output_schema.type: must be "object" at the top',
-        },
-        faults({
-          name = 'bad',
-          title = 5,
-          args = { n = { type = 5 }, o = { properties = { deep = { enum = 'a' } } } },
-          output_schema = { properties = {} },
-          annotations = { read_only = 'yes' },
-          timeout = -1,
-          needs_approval = 3,
-          state = {},
-          callers = { nvim = true },
-        })
-      )
-    end
-  )
-
-  it('name the choice between two fields', function()
-    t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
-    t.eq(
-      { "tool 'x': input_schema: cannot be used together with args" },
-      faults(tool({ args = {}, input_schema = { type = 'object' } }))
-    )
+  it('are reported in one error', function()
+    local expected = {
+      "tool 'bad': description: is required",
+      "tool 'bad': needs_approval: must be a boolean or a function or a string",
+      "tool 'bad': state: must be a function",
+      "tool 'bad': timeout: must be a number of milliseconds, 0 or more (0 = none)",
+      "tool 'bad': title: must be a string",
+      "tool 'bad': execute: is required (or run)",
+      "tool 'bad': callers.nvim: must be a table",
+      "tool 'bad': annotations.read_only: must be true or false",
+      "tool 'bad': args.n.type: must be a type (a string) or a list of types",
+      "tool 'bad': args.o.properties.deep.enum: must be a list",
+      'tool \'bad\': output_schema.type: must be "object" at the top',
+    }
+    local bad = { name = 'bad', title = 5, timeout = -1, needs_approval = 3, state = {}, callers = { nvim = true } }
+    bad.args = { n = { type = 5 }, o = { properties = { deep = { enum = 'a' } } } }
+    bad.output_schema, bad.annotations = { properties = {} }, { read_only = 'yes' }
+    t.eq(expected, faults(bad))
   end)
 
-  it('name a definition that is none, and one without a name', function()
+  it('name two fields that cannot be combined', function()
+    t.eq({ "tool 'x': run: cannot be used together with execute" }, faults(tool({ run = noop })))
+    local both = tool({ args = {}, input_schema = { type = 'object' } })
+    t.eq({ "tool 'x': input_schema: cannot be used together with args" }, faults(both))
+  end)
+
+  it('name an invalid definition, and one without a name', function()
     t.eq({ 'tool: must be a table, got string' }, faults('x'))
     t.eq("tool '?': name: is required", faults({ description = 'd', execute = noop })[1])
     t.eq("tool '': name: must not be empty", faults(tool({ name = '' }))[1])
   end)
 
-  it('reach into whole schemas', function()
-    t.eq(
-      { 'tool \'x\': input_schema.type: must be "object" at the top' },
-      faults(tool({ input_schema = { type = 'array' } }))
-    )
-    t.eq(
-      { 'tool \'x\': input_schema.properties.a.$ref: "#/$defs/no" does not exist' },
-      faults(tool({ input_schema = { type = 'object', properties = { a = { ['$ref'] = '#/$defs/no' } } } }))
-    )
-    t.eq(
-      { "tool 'x': input_schema.properties.a: must be a schema (a table or a boolean)" },
-      faults(tool({ input_schema = { type = 'object', properties = { a = NIL } } }))
-    )
-    t.matches(
-      'unevaluatedProperties: not supported',
-      faults(tool({ args = { a = { unevaluatedProperties = false } } }))[1]
-    )
+  it('include those of whole schemas', function()
+    for message, input_schema in pairs({
+      ['input_schema.type: must be "object" at the top'] = { type = 'array' },
+      ['input_schema.properties.a.$ref: "#/$defs/no" does not exist'] = {
+        type = 'object',
+        properties = { a = { ['$ref'] = '#/$defs/no' } },
+      },
+      ['input_schema.properties.a: must be a schema (a table or a boolean)'] = {
+        type = 'object',
+        properties = { a = NIL },
+      },
+    }) do
+      t.eq({ "tool 'x': " .. message }, faults(tool({ input_schema = input_schema })))
+    end
+    local unsupported = tool({ args = { a = { unevaluatedProperties = false } } })
+    t.matches('unevaluatedProperties: not supported', faults(unsupported)[1])
   end)
 
-  it('name arguments that are no tables, no names, or no data', function()
+  it('name arguments that are not tables, names or data', function()
     t.eq({
       'tool \'x\': args.a: must be a table such as { type = "string" }',
       'tool \'x\': args.b: must be a table such as { type = "string" }',
@@ -105,18 +90,12 @@ describe('faults', function()
     t.eq({ "tool 'x': args.a.properties.again: contains itself; use $ref" }, faults(tool({ args = { a = loop } })))
   end)
 
-  it('of what else clients see', function()
-    t.eq(
-      { "tool 'x': callers.mcp.icons: must be a list" },
-      faults(tool({ callers = { mcp = { icons = { src = 'a' } } } }))
-    )
-    t.eq(
-      { "tool 'x': callers.mcp.meta: is a function, not data" },
-      vim.tbl_map(
-        function(line) return (line:gsub('meta%.?f?', 'meta')) end,
-        faults(tool({ callers = { mcp = { meta = { f = noop } } } }))
-      )
-    )
+  it('include other fields for clients', function()
+    local icons = tool({ callers = { mcp = { icons = { src = 'a' } } } })
+    t.eq({ "tool 'x': callers.mcp.icons: must be a list" }, faults(icons))
+    local meta = faults(tool({ callers = { mcp = { meta = { f = noop } } } }))
+    t.eq(1, #meta)
+    t.matches('callers.mcp.meta.*: is a function, not data', meta[1])
     t.eq({ "tool 'x': description: is not UTF-8" }, faults(tool({ description = 'a\255' })))
   end)
 end)
@@ -127,7 +106,7 @@ describe('lint', function()
     t.eq("tool 'slip': description: is required\ntool 'slip': descripton: unknown field", fault)
   end)
 
-  it('accepts odd names and unknown fields, and says so', function()
+  it('reports unusual names and unknown fields', function()
     local odd = normalize({ name = 'my.tool', argz = {}, tags = {}, annotations = { readonly = true, mine = 1 } })
     t.eq({
       'argz: unknown field',
@@ -140,27 +119,24 @@ describe('lint', function()
     t.eq({ 'name: longer than 40 characters' }, normalize({ name = ('a'):rep(41) }).lint)
   end)
 
-  it('names defaults that do not fit', function()
+  it('reports defaults that do not match', function()
     local normalized = normalize({ args = { n = { type = 'number', default = 'x' } } })
     t.matches('^args%.n%.default: does not match its own schema', normalized.lint[1])
   end)
 
-  it('lists patterns that are not checked by their place in the definition', function()
+  it('lists patterns that are not checked, with their place', function()
     local normalized = normalize({ args = { s = { type = 'string', pattern = '\\bx' } } })
     t.eq('args.s.pattern', normalized.unchecked[1].path)
   end)
 end)
 
 describe('normalize', function()
-  it('keeps what the rest needs', function()
+  it('keeps the fields of a definition', function()
     local function state() end
     local function needs() end
     local callers = { nvim = { pending_message = 'wait' } }
     local normalized = normalize({ timeout = 0, state = state, needs_approval = needs, callers = callers })
-    t.eq(
-      { 0, state, needs, callers },
-      { normalized.timeout, normalized.state, normalized.needs_approval, normalized.callers }
-    )
+    t.has({ timeout = 0, state = state, needs_approval = needs, callers = callers }, normalized)
     t.eq({ 'execute', noop }, { normalized.style, normalized.handler })
     local coroutine_style = definition.normalize({ name = 'r', description = 'd', run = noop })
     t.eq({ 'run', noop }, { coroutine_style.style, coroutine_style.handler })
@@ -171,11 +147,12 @@ describe('normalize', function()
     t.ok(normalize({ output_schema = { type = 'object', required = { 'a' } } }).check_output:check({ a = 1 }))
   end)
 
-  it('never changes the definition it is given, nor shares what it publishes', function()
+  it('does not change the definition, and shares no table with it', function()
     local def = tool({
       args = { a = { type = 'object', properties = {}, required = true, default = {} }, l = { type = 'array' } },
       output_schema = { type = 'object', properties = {}, required = {} },
       annotations = { read_only = true },
+      callers = { mcp = { meta = { a = 1 } } },
     })
     local before = vim.deepcopy(def)
     local normalized = t.ok(definition.normalize(def))
@@ -183,8 +160,9 @@ describe('normalize', function()
     value.a.changed = true
     t.eq(before, def)
     t.eq(nil, getmetatable(def.output_schema.properties))
-    def.args.a.type = 'string'
+    def.args.a.type, def.callers.mcp.meta.a = 'string', noop
     t.eq('object', normalized.input_schema.properties.a.type)
+    t.eq({ a = 1 }, definition.published(normalized, '')._meta)
     t.eq(vim.empty_dict(), normalized.input_schema.properties.a.default)
   end)
 end)
@@ -203,7 +181,7 @@ describe('a resource definition', function()
     t.eq({ uri = 'x://y', name = 'y' }, resource.published(def))
   end)
 
-  it('is published in the names of MCP', function()
+  it('is published with the names of MCP', function()
     local def = normalized({
       title = 'Y',
       description = 'why',
@@ -239,7 +217,7 @@ describe('a resource definition', function()
     t.eq(nil, resource.published(def).uri)
   end)
 
-  it('is refused with every fault at once', function()
+  it('is refused with all faults', function()
     local _, fault = resource.normalize({
       uri = 'x://a b',
       name = '',
@@ -269,7 +247,7 @@ describe('a resource definition', function()
     end
   end)
 
-  it('is refused with each of these', function()
+  it('is refused for each of these', function()
     local cases = {
       { { uri = vim.NIL }, 'uri: is required' },
       { { uri_template = 'x://{a}' }, 'uri_template: cannot be used together with uri' },
@@ -282,8 +260,8 @@ describe('a resource definition', function()
       { { complete = { a = read } }, 'complete%.a: is not a variable' },
     }
     for _, case in ipairs(cases) do
-      local def, fault =
-        resource.normalize(vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, case[1]))
+      local fields = vim.tbl_extend('force', { uri = 'x://y', name = 'y', read = read }, case[1])
+      local def, fault = resource.normalize(fields)
       t.eq(nil, def)
       t.matches(case[2], fault)
     end
@@ -291,7 +269,7 @@ describe('a resource definition', function()
   end)
 
   it(
-    'is linted for what it has beside',
+    'reports unknown fields',
     function() t.eq({ 'mimetype: unknown field' }, normalized({ mimetype = 'a/b', description = 'x' }).lint) end
   )
 end)
@@ -301,7 +279,7 @@ local function get() end
 local function names(def) return t.field('name', def.args) end
 
 describe('a prompt definition', function()
-  it('is published in the names of MCP', function()
+  it('is published with the names of MCP', function()
     local def = assert(prompt.normalize({
       name = 'p',
       title = 'P',
@@ -316,13 +294,11 @@ describe('a prompt definition', function()
       arguments = { { name = 'topic', title = 'T', description = 'what', required = true } },
     }, prompt.published(def))
     t.eq({}, def.lint)
-    t.eq(
-      { name = 'q', description = 'x' },
-      prompt.published(assert(prompt.normalize({ name = 'q', description = 'x', run = get })))
-    )
+    local short = assert(prompt.normalize({ name = 'q', description = 'x', run = get }))
+    t.eq({ name = 'q', description = 'x' }, prompt.published(short))
   end)
 
-  it('keeps the order of a list, and makes one of a map', function()
+  it('keeps the order of a list, and sorts a map', function()
     local base = { name = 'p', description = 'x', get = get }
     local listed = vim.tbl_extend('force', base, { args = { { name = 'z' }, { name = 'a', required = true } } })
     t.eq({ 'z', 'a' }, names(assert(prompt.normalize(listed))))
@@ -330,7 +306,7 @@ describe('a prompt definition', function()
     t.eq({ 'z', 'a', 'b' }, names(assert(prompt.normalize(mapped))))
   end)
 
-  it('is refused with every fault at once', function()
+  it('is refused with all faults', function()
     local _, fault = prompt.normalize({
       name = 'p',
       args = { a = { required = 'yes', complete = 1, description = 5 }, b = 1 },
@@ -347,15 +323,15 @@ describe('a prompt definition', function()
     }) do
       t.matches(vim.pesc(line), fault)
     end
-    _, fault =
-      prompt.normalize({ name = 'p', description = 'x', get = get, args = { {}, { name = 'a' }, { name = 'a' } } })
+    local args = { {}, { name = 'a' }, { name = 'a' } }
+    _, fault = prompt.normalize({ name = 'p', description = 'x', get = get, args = args })
     t.matches('args%[1%]%.name: must be a non%-empty string', fault)
     t.matches('args%[3%]%.name: is a duplicate', fault)
   end)
 
-  it('is linted for names that clients cannot make a command of', function()
-    local def =
-      assert(prompt.normalize({ name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }))
+  it('reports names from which clients cannot make a command', function()
+    local fields = { name = 'a b', description = 'x', get = get, args = { q = { requird = true } } }
+    local def = assert(prompt.normalize(fields))
     t.eq('args.q.requird: unknown field', def.lint[1])
     t.matches('name: has characters', def.lint[2])
   end)

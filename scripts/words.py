@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKED = ("lua", "bridge", "plugin", "rplugin", "scripts", "bench")
+CHECKED = ("lua", "bridge", "plugin", "rplugin", "scripts", "bench", "doc")
 EXCEPTIONS = (
     "lua/mcp-tools/tools",  # descriptions of bundled tools
     "scripts/words.py",
 )
-SUFFIXES = (".lua", ".py", ".md", "")
+SUFFIXES = (".lua", ".py", ".md", ".txt", "")
 PHRASES = {
     r"the person\b|\bpeople\b": "the user",
     r"(?<!there )\b(is|are) (?-i:none)\b": "is not a valid …, unknown, invalid",

@@ -14,10 +14,9 @@ from tests.support import processes
 from tests.support.nvim import ROOT, Nvim
 
 API, CLIENT_HELP = ((ROOT / "doc" / f"mcp-tools-{name}.txt").read_text() for name in ("api", "clients"))
-SETUP = (
-    "require('mcp-tools').setup({ approval = { tools = { make_check = 'allow', bookmarks_add = 'allow',"
-    " weather_forecast = 'allow' } } })"
-)
+SETUP = """
+require('mcp-tools').setup({ approval = { tools = { make_check = 'allow', bookmarks_add = 'allow' } } })
+"""
 PNG = b"\x89PNG\r\n\x1a\n\xff\x00"
 
 BOOKMARKS = """
@@ -36,14 +35,8 @@ Spawn = Callable[..., Awaitable[Nvim]]
 
 def recipes() -> dict[str, str]:
     """Returns the Lua code of each recipe, which is the first block below its tag."""
-    names = re.findall(r"\*mcp-tools-(?:recipe-([\w-]+)|(from-[\w-]+))\*", API)
-    found = {}
-    for name in (first or second for first, second in names):
-        text = re.split(rf"\*mcp-tools-(?:recipe-)?{name}\*", API)[1]
-        code = re.search(r">lua\n(.*?)^<", text, re.MULTILINE | re.DOTALL)
-        assert code, name
-        found[name] = re.sub(r"^    ", "", code[1], flags=re.MULTILINE)
-    return found
+    found = re.findall(r"\*mcp-tools-recipe-(\w+)\*.*?>lua\n(.*?)^<", API, re.MULTILINE | re.DOTALL)
+    return {name: re.sub(r"^    ", "", code, flags=re.MULTILINE) for name, code in found}
 
 
 @pytest.fixture
@@ -165,16 +158,9 @@ async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
     assert "+changed" in text
 
 
-async def test_native_servers_of_mcp_hub(nvim: Nvim) -> None:
-    """An unchanged tool of MCP Hub returns a result, an error and a validation error."""
-    assert await call(nvim, "weather_forecast", city="Oslo") == "Sunny in Oslo."
-    assert (await call(nvim, "weather_forecast", city="Atlantis"))["message"] == "it is under water"
-    assert (await call(nvim, "weather_forecast"))["code"] == "validation_error"
-
-
 def test_every_recipe_is_tried() -> None:
     """Every recipe is tested, and every client has a command."""
-    tried = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin", "from-mcphub"}
+    tried = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin"}
     assert set(recipes()) == tried
     named = set(re.findall(r":McpTools connect ([\w-]+)$", CLIENT_HELP, re.MULTILINE))
     assert named == CLIENTS.keys()

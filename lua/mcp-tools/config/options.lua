@@ -277,7 +277,8 @@ return {
   {
     path = 'approval.rule',
     type = 'function',
-    description = 'fun(tool, args, ctx): "allow" | "ask" | "deny" | nil; nil leaves the decision to the other rules.',
+    description = 'A function fun(tool, args, ctx) that returns "allow", "ask", "deny", or nil, which leaves the'
+      .. ' decision to the other rules.',
   },
   {
     path = 'review.when',
@@ -382,7 +383,7 @@ return {
   {
     path = 'instructions',
     type = { 'string', 'function' },
-    description = 'Text, or fun(): string, that is added to the instructions for clients.',
+    description = 'Text, or a function that returns text, to add to the instructions for clients.',
   },
   {
     path = 'ui.approval',
@@ -426,6 +427,10 @@ return {
     enum = { 'float', 'split' },
     description = 'Where the dashboard (|mcp-tools-dashboard|) opens: in a floating window, or below all others.',
   },
-  { path = 'on_ready', type = 'function', description = 'fun(port: integer), called when the bridge is ready.' },
-  { path = 'on_stop', type = 'function', description = 'fun(), called when the bridge has stopped.' },
+  {
+    path = 'on_ready',
+    type = 'function',
+    description = 'A function fun(port) that is called when the bridge is ready.',
+  },
+  { path = 'on_stop', type = 'function', description = 'A function that is called when the bridge has stopped.' },
 }

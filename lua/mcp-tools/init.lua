@@ -66,7 +66,7 @@ end
 
 --- Switches a group or a definition on and notifies clients. `:h mcp-tools-groups`
 ---@param name string a group, a tool, `resources/<name>`, `prompts/<name>`, `resources` or `prompts`
----@return string[]? names of the definitions that are now on
+---@return string[]? names definitions that are now on
 ---@return mcp-tools.Error? err if the name is unknown
 function M.enable(name)
   return require('mcp-tools.groups').enable(name)
@@ -74,7 +74,7 @@ end
 
 --- Switches a group or a definition off, even if a plugin registered it. Running calls continue.
 ---@param name string as for `enable`
----@return string[]? names of the definitions that are now off
+---@return string[]? names definitions that are now off
 ---@return mcp-tools.Error? err if the name is unknown
 function M.disable(name)
   return require('mcp-tools.groups').disable(name)

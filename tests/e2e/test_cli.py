@@ -465,6 +465,42 @@ async def test_a_skill_for_a_client(shell: Shell) -> None:
 
 
 @pytest.mark.slow
+async def test_permissions_for_a_client(shell: Shell) -> None:
+    path = shell.bridge.nvim.home.make("home") / ".claude" / "settings.json"
+    connect = ("connect", "claude-code", "--permissions")
+    await shell.bridge.nvim.lua(
+        "require('mcp-tools').setup({ tools = { 'file_read', 'file_write', 'git_log', 'editor_registers' },"
+        " approval = { default = 'allow', tools = { git_log = 'ask' } } })"
+    )
+    code, _, err = await shell.run(*connect, "--yes")
+    assert (code, 'approval.default is "allow"' in err) == (1, True)
+    code, _, err = await shell.run(*connect, "--yes", "--root", "/")
+    assert (code, "--permissions: no Neovim" in err) == (3, True)
+    assert not path.exists()
+    await shell.bridge.nvim.lua(
+        "require('mcp-tools').setup({ tools = { 'file_read', 'file_write', 'git_log', 'editor_registers' },"
+        " approval = { default = 'ask', tools = { git_log = 'ask' } } })"
+    )
+    shown = await shell.json(*connect, "--dry-run")
+    assert shown["permissions"] == str(path)
+    assert "any server named nvim-tools, also to one that a project defines" in shown["diff"]
+    (shell.folder / ".mcp.json").write_text('{"mcpServers": {"nvim-tools": {"command": "x"}}}')
+    shown = await shell.json(*connect, "--dry-run")
+    assert shown["diff"].startswith("WARNING: this project defines a server named nvim-tools in .mcp.json")
+    digest = hashlib.sha256(shown["diff"].encode()).hexdigest()
+    assert (await shell.json(*connect, "--yes", "--shown", digest))["written"]
+    # neither a tool of the user nor one that writes or for which Neovim asks
+    assert json.loads(path.read_text()) == {"permissions": {"allow": ["mcp__nvim-tools__nvim_file_read"]}}
+    code, out, _ = await shell.run("disconnect", "claude-code", "--permissions", "--yes")
+    assert (code, "asks for all tools again" in out) == (0, True)
+    assert not path.exists()
+    assert "already" in (await shell.run("connect", "claude-code", "--yes"))[1]
+    assert (await shell.run(*connect, "--yes"))[0] == 0
+    assert (await shell.run("disconnect", "claude-code", "--yes"))[0] == 0
+    assert not path.exists()
+
+
+@pytest.mark.slow
 async def test_tokens_and_git(shell: Shell) -> None:
     """A token is not shown, and gets into a repository by an explicit word alone."""
     for words in (["init", "-q"], ["config", "user.email", "a@b"], ["config", "user.name", "a"]):

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..client_config import change, hooks, lsp, skill
+from ..client_config import change, hooks, lsp, permissions, skill
 from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
@@ -24,6 +24,8 @@ from . import editors, manifest, program, show
 from .client import McpClient
 from .show import CommandError, Exit
 
+PERMITTED = "permitted_tools"
+"""Tool that returns the names of tools that agents may run without a question."""
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -98,7 +100,7 @@ def run_connect(options: argparse.Namespace) -> int:
     client = client_of(options)
     scope, root = config_level(options)
     changes = [change.add_entry(client, server_of(options, client, scope, root), scope, root)]
-    paths: dict[str, str | None] = {"skill": None, "hooks": None, "lsp": None}
+    paths: dict[str, str | None] = dict.fromkeys(("skill", "hooks", "lsp", "permissions"))
     advice = advice_of(options, client, scope, root)
     if options.hooks:
         line = program.hook_line(scope, root, client.hooks.agent if client.hooks else "")
@@ -111,16 +113,27 @@ def run_connect(options: argparse.Namespace) -> int:
         if client.lsp is not None:
             paths["lsp"] = str(file := lsp.path_of(client.lsp, scope, root))
             advice = f"{advice} {client.lsp.advice.replace('%s', shlex.quote(str(file.parent)))}".rstrip()
+    note = ""
+    if options.permissions:
+        rules = permissions.rules_of(client, scope)
+        tools = ask_editor(options, "--permissions", PERMITTED, {})["tools"]
+        changes = permissions.add_permissions(changes, rules, tools, root)
+        paths["permissions"] = str(change.resolve(rules.file, root))
+        note = permissions.note(client, root)
     if options.skill:
         changes.append(skill_of(client, scope, root, options))
         paths["skill"] = str(changes[-1].path)
     done = f"{client.title} is connected. {advice}".rstrip()
-    return _offer(options, changes, done, f"{client.title} is connected already", **paths, advice=advice)
+    unchanged = f"{client.title} is connected already"
+    return _offer(options, changes, done, unchanged, note, **paths, advice=advice)
 
 
 def add_disconnect(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `disconnect`."""
     add_client(parser, server=False)
+    parser.add_argument(
+        "--permissions", action="store_true", help="remove only the rules of `connect --permissions`"
+    )
     add_consent(parser)
 
 
@@ -128,8 +141,15 @@ def run_disconnect(options: argparse.Namespace) -> int:
     """Shows the change, asks the user, and writes it."""
     client = client_of(options)
     scope, root = config_level(options)
+    if options.permissions:
+        path = change.resolve(permissions.rules_of(client, scope).file, root)
+        changes = permissions.remove_permissions([], client, root) or [Change(path, None, None)]
+        done, unchanged = f"{client.title} asks for all tools again.", f"{client.title} has no such rules"
+        return _offer(options, changes, done, unchanged)
     changes = hooks.remove_hooks(change.remove_entry(client, scope, root), client, scope, root)
     changes = lsp.remove_lsp(changes, client, scope, root)
+    if scope == "user":
+        changes = permissions.remove_permissions(changes, client, root)
     text = skill.remove_skill(client, scope, root)
     changes += [text] if text else []
     done, unchanged = f"{client.title} is disconnected.", f"{client.title} is not connected"
@@ -137,7 +157,12 @@ def run_disconnect(options: argparse.Namespace) -> int:
 
 
 def _offer(
-    options: argparse.Namespace, wanted: list[Change], done: str, unchanged: str, **more: str | None
+    options: argparse.Namespace,
+    wanted: list[Change],
+    done: str,
+    unchanged: str,
+    note: str = "",
+    **more: str | None,
 ) -> int:
     """Writes the changes if there are any and the user agrees, and prints the outcome.
 
@@ -146,17 +171,19 @@ def _offer(
         wanted: the change of the entry, then others.
         done: printed afterwards.
         unchanged: printed if nothing has to be changed.
+        note: shown above the diff.
         more: printed as JSON.
 
     Raises:
         ChangeError: a file cannot be written.
     """
     path, changes = wanted[0].path, [each for each in wanted if not each.is_empty]
-    written = bool(changes) and agree(changes, options)
+    diff = "\n".join(filter(None, (note if changes else "", diff_of(changes))))
+    written = bool(changes) and agree(changes, diff, options)
     for each in changes if written else ():
         (change.apply if each is wanted[0] else skill.write_skill)(each)
     if options.json:
-        answer = {"path": str(path), "diff": diff_of(changes), "written": written, "needed": bool(changes)}
+        answer = {"path": str(path), "diff": diff, "written": written, "needed": bool(changes)}
         show.as_json({**answer, **more})
     elif not changes:
         print(f"{unchanged} ({path})")
@@ -194,6 +221,11 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
             "--lsp",
             action="store_true",
             help="also add the editor's language servers to the LSP client of this agent",
+        )
+        parser.add_argument(
+            "--permissions",
+            action="store_true",
+            help="also allow, in your own settings of this agent, the tools that only read: it does not ask",
         )
     editors.add_choice(parser, "print JSON")
 
@@ -280,18 +312,34 @@ def languages_of(options: argparse.Namespace) -> dict[str, str]:
     Raises:
         CommandError: no Neovim was found, or it has no language server.
     """
+    arguments = {"method": "$/mcp-tools/extensions", "params": {}}
+    languages: dict[str, str] = ask_editor(options, "--lsp", TOOL, arguments)
+    if not languages:
+        raise CommandError("--lsp: this Neovim has no language server; enable one (:help lsp)")
+    return languages
+
+
+def ask_editor(options: argparse.Namespace, option: str, tool: str, arguments: dict[str, Any]) -> Any:
+    """Calls a tool that other clients do not see, and returns its result.
+
+    Args:
+        options: see `editors.add_choice`.
+        option: named in errors.
+        tool: of lua/mcp-tools/agents/lsp.lua.
+        arguments: of the tool.
+
+    Raises:
+        CommandError: no Neovim was found, or the tool failed.
+    """
     found = editors.find_bridge(options, lsp_token)
     if isinstance(found, Missing):
-        raise CommandError(f"--lsp: {found.text}", Exit.NO_EDITOR)
-    arguments = {"method": "$/mcp-tools/extensions", "params": {}}
+        raise CommandError(f"{option}: {found.text}", Exit.NO_EDITOR)
     with McpClient(found) as client:
-        result = client.request("tools/call", {"name": TOOL, "arguments": arguments})
+        result = client.request("tools/call", {"name": tool, "arguments": arguments})
     text = result["content"][0]["text"]
-    languages: dict[str, str] = {} if result.get("isError") else json.loads(text)
-    if not languages:
-        why = text if result.get("isError") else "this Neovim has no language server; enable one (:help lsp)"
-        raise CommandError(f"--lsp: {why}")
-    return languages
+    if result.get("isError"):
+        raise CommandError(f"{option}: {text.removeprefix('Error: ')}")
+    return json.loads(text)
 
 
 def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse.Namespace) -> Change:
@@ -322,8 +370,8 @@ def diff_of(changes: list[Change]) -> str:
     return "\n".join(each.diff() for each in changes)
 
 
-def agree(changes: list[Change], options: argparse.Namespace) -> bool:
-    """Shows the changes and asks whether to write them.
+def agree(changes: list[Change], diff: str, options: argparse.Namespace) -> bool:
+    """Shows the diff of the changes and asks whether to write them.
 
     Raises:
         CommandError: the user cannot be asked, or a token would be written into a repository.
@@ -335,7 +383,6 @@ def agree(changes: list[Change], options: argparse.Namespace) -> bool:
             " could be published. Omit --http, name a variable with --env, or omit --project"
             " (--token-into-git writes it anyway)"
         )
-    diff = diff_of(changes)
     if not options.json:
         print(show.printable(diff))
     if options.dry_run:

@@ -96,6 +96,24 @@ class Lsp:
 
 
 @dataclass(frozen=True)
+class Permissions:
+    """How a client allows single tools without asking the user.
+
+    Attributes:
+        file: settings of the user, as `place` reads it.
+        rule: rule for a tool, %s for its name; it matches the name of the server.
+        path: keys of the list of rules, or of the object that has them as keys; empty = a policy file (TOML)
+            with nothing else.
+        value: value of a rule in an object; None = the rules are in a list.
+    """
+
+    file: str
+    rule: str = "%s"
+    path: tuple[str, ...] = ()
+    value: str | None = None
+
+
+@dataclass(frozen=True)
 class AiClient:
     """One AI client.
 
@@ -115,6 +133,7 @@ class AiClient:
         advice: additional notes for the user.
         hooks: how it runs hooks; None = it does not.
         lsp: how it starts language servers; None = it does not.
+        permissions: how it allows single tools, or why we add no rules.
     """
 
     title: str
@@ -132,6 +151,7 @@ class AiClient:
     advice: str = ""
     hooks: Hooks | None = None
     lsp: Lsp | None = None
+    permissions: Permissions | str = "no settings for single tools are known"
 
     def entry(self, server: Server) -> Entry:
         """Returns the entry of a server as this client reads it."""

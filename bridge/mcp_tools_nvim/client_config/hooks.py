@@ -139,14 +139,9 @@ def _put(text: str, hooks: Hooks, command: Sequence[str]) -> str:
 
 
 def _removed(text: str) -> str:
-    for event, there in list(_table(text).items()):
-        for index in reversed(range(len(there) if isinstance(there, list) else 0)):
-            if _is_ours(there[index]):
-                text = jsonc.remove(text, ("hooks", event, str(index)))
-        if there and _table(text).get(event) == []:
-            text = jsonc.remove(text, ("hooks", event))
-            if value_at(jsonc.read(text), ("hooks",)) == {}:
-                text = jsonc.remove(text, ("hooks",))
+    for event, there in _table(text).items():
+        if isinstance(there, list):
+            text = jsonc.remove_where(text, ("hooks", event), lambda _, entry: _is_ours(entry))
     return text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .client import NAME, AiClient, ConfigLevel, Entry, Hooks, Lsp, Server, Stdio
+from .client import NAME, AiClient, ConfigLevel, Entry, Hooks, Lsp, Permissions, Server, Stdio
 
 _CONFIG = "${XDG_CONFIG_HOME:-~/.config}"
 _AGENTS_SKILLS: dict[ConfigLevel, str] = {"user": "~/.agents/skills", "project": ".agents/skills"}
@@ -17,6 +17,7 @@ _CONTINUE = "${CONTINUE_GLOBAL_DIR:-~/.continue}"
 _COPILOT = "${COPILOT_HOME:-~/.copilot}"
 _GEMINI = "${GEMINI_CLI_HOME:-~}/.gemini"
 _QWEN = "${QWEN_HOME:-~/.qwen}"
+_READS_UNASKED = "it runs tools that only read without asking"
 _VSCODE = f"{_CONFIG}/Code/User"
 _ZED = f"{_CONFIG}/zed"
 if sys.platform == "darwin":
@@ -92,6 +93,9 @@ CLIENTS = {
             {"user": f"{_CLAUDE}/{NAME}/.lsp.json", "project": f".claude/{NAME}/.lsp.json"},
             advice="For the language servers, start it with `claude --plugin-dir %s`.",
         ),
+        permissions=Permissions(
+            f"{_CLAUDE}/settings.json", f"mcp__{NAME}__%s", path=("permissions", "allow")
+        ),
     ),
     "codex": AiClient(
         title="Codex",
@@ -111,6 +115,7 @@ CLIENTS = {
             matcher="^(apply_patch|Bash)$",
             advice="At its next start it asks whether to trust the hooks: choose 'Trust all'.",
         ),
+        permissions=_READS_UNASKED,
     ),
     "continue-dev": AiClient(
         title="Continue",
@@ -145,6 +150,7 @@ CLIENTS = {
             path=("lspServers",),
             languages="fileExtensions",
         ),
+        permissions=_READS_UNASKED,
     ),
     "crush": AiClient(
         title="Crush",
@@ -183,6 +189,7 @@ CLIENTS = {
             timeout=5000,
             name=NAME,
         ),
+        permissions=Permissions(f"{_GEMINI}/policies/{NAME}.toml"),
     ),
     "goose": AiClient(
         title="Goose",
@@ -218,6 +225,9 @@ CLIENTS = {
             off=_OPENCODE_SERVERS,
             advice="Its model has the tool `lsp` if OPENCODE_EXPERIMENTAL_LSP_TOOL=true is exported.",
         ),
+        permissions=Permissions(
+            f"{_CONFIG}/opencode/opencode.json", f"{NAME}_%s", path=("permission",), value="allow"
+        ),
     ),
     "qwen-code": AiClient(
         title="Qwen Code",
@@ -238,6 +248,7 @@ CLIENTS = {
             {"project": ".lsp.json"},
             advice="For the language servers, start it with `qwen --experimental-lsp`.",
         ),
+        permissions=Permissions(f"{_QWEN}/settings.json", f"mcp__{NAME}__%s", path=("permissions", "allow")),
     ),
     "vscode": AiClient(
         title="VS Code",

@@ -1,9 +1,11 @@
---- The endpoint of `mcp-tools lsp`, by which the LSP clients of agents ask the language servers of this editor.
+--- The endpoint of `mcp-tools lsp`, by which the LSP clients of agents ask the language servers of this editor, and of
+--- `mcp-tools connect`, which needs to know what agents may run.
 ---
---- The bridge always opens it, with a token of its own. Its clients have one tool, which no other client sees. Calls
---- of it are judged by the rules of approval and audited like all calls.
+--- The bridge always opens it, with a token of its own. Its clients have two tools, which no other client sees. Calls
+--- of them are judged by the rules of approval and audited like all calls.
 
 local definition = require('mcp-tools.registry.definition.tool')
+local permissions = require('mcp-tools.agents.permissions')
 local scope = require('mcp-tools.scope')
 
 local M = {}
@@ -16,8 +18,9 @@ local TIMEOUT_MS = 55000
 
 local loaded = false
 
---- Adds the tool, if not before.
-function M.load()
+--- Adds the tools, if not before.
+---@param registry fun(): mcp-tools.Registry returns the registry with all definitions loaded
+function M.load(registry)
   if loaded then
     return
   end
@@ -41,9 +44,24 @@ function M.load()
       return require('mcp-tools.editor.language_server').run(ctx, args) -- start-up cost
     end,
   }))
-  tool.agent = M.NAME
-  tool.source = { origin = 'bundled', name = 'mcp-tools lsp', group = M.NAME }
-  scope.set_agent_tools(M.NAME, { tool })
+  local permitted = assert(definition.normalize({
+    name = 'permitted_tools',
+    description = 'Returns the names of the tools that an agent may run without asking the user.',
+    annotations = { read_only = true },
+    needs_approval = false,
+    execute = function(ctx)
+      local names, err = permissions.names(registry())
+      if not names then
+        return ctx:fail('access_denied', err)
+      end
+      ctx({ tools = names })
+    end,
+  }))
+  for _, each in ipairs({ tool, permitted }) do
+    each.agent = M.NAME
+    each.source = { origin = 'bundled', name = 'mcp-tools lsp', group = M.NAME }
+  end
+  scope.set_agent_tools(M.NAME, { tool, permitted })
 end
 
 return M

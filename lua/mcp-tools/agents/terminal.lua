@@ -75,8 +75,9 @@ end
 --- Starts a known agent. The bridge must be running.
 ---@param name string
 ---@param args string[]
+---@param permitted string[]?
 ---@param cb fun(fault: string?)
-local function launch(name, args, cb)
+local function launch(name, args, permitted, cb)
   local endpoint = bridge.endpoint()
   if not endpoint then
     return cb('the bridge has stopped; see :McpTools log')
@@ -86,6 +87,7 @@ local function launch(name, args, cb)
     server = { name = SERVER, url = endpoint.url, token = endpoint.token, relay = bridge.relay() },
     file = file,
   }
+  more.server.permitted = permitted
   agents.environment(name, function(environment)
     if not environment or not environment.command then
       return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))
@@ -99,17 +101,18 @@ end
 --- Starts an agent, and first the bridge if needed.
 ---@param name string
 ---@param args string[] more arguments of the command
+---@param permitted string[]? names of tools that the agent runs without asking
 ---@param cb fun(fault: string?)
-function M.start(name, args, cb)
+function M.start(name, args, permitted, cb)
   local names = agents.names()
   if not vim.list_contains(names, name) then
     return cb(("unknown agent '%s'; known: %s"):format(name, table.concat(names, ', ')))
   elseif bridge.endpoint() then
-    return launch(name, args, cb)
+    return launch(name, args, permitted, cb)
   end
   bridge.start({
     on_ready = function()
-      launch(name, args, cb)
+      launch(name, args, permitted, cb)
     end,
   })
 end

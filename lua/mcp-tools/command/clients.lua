@@ -3,10 +3,13 @@
 
 local agents = require('mcp-tools.agents')
 local clients = require('mcp-tools.bridge.clients')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
 local diff = require('mcp-tools.ui.window.diff')
 local editor_agents = require('mcp-tools.editor.agents')
 local editor_context = require('mcp-tools.editor.context')
 local notify = require('mcp-tools.notify')
+local permissions = require('mcp-tools.agents.permissions')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 local suggest = require('mcp-tools.util.suggest')
@@ -25,6 +28,20 @@ local function short(path)
   return vim.fn.fnamemodify(path, ':~')
 end
 
+--- Returns what to report.
+---@param verb string
+---@param arguments string[]
+---@return string changed after a change
+---@return string unchanged if nothing had to be changed
+local function outcomes(verb, arguments)
+  if verb == 'connect' then
+    return 'is connected', 'is already connected'
+  elseif vim.list_contains(arguments, '--permissions') then
+    return 'asks for all tools again', 'allows no tools'
+  end
+  return 'is disconnected', 'is not connected'
+end
+
 ---@param verb string
 ---@param arguments string[]
 ---@param shown string the confirmed diff; if the change is different now, the new diff is shown
@@ -38,8 +55,9 @@ local function write(verb, arguments, shown, done)
       notify.warn(short(answer.path) .. ' has changed; nothing was written. Review the new diff')
       return show(verb, arguments, done)
     end
-    local what = verb == 'connect' and 'is connected' or 'is disconnected'
-    notify.info(('%s %s (%s). %s'):format(arguments[1], what, short(answer.path), answer.advice or ''))
+    notify.info(
+      ('%s %s (%s). %s'):format(arguments[1], outcomes(verb, arguments), short(answer.path), answer.advice or '')
+    )
     if done then
       done()
     end
@@ -54,8 +72,8 @@ function show(verb, arguments, done)
     if not answer then
       return notify.error(fault)
     elseif not answer.needed then
-      local is = verb == 'connect' and 'is already connected' or 'is not connected'
-      return notify.info(('%s %s (%s)'):format(arguments[1], is, short(answer.path)))
+      local _, unchanged = outcomes(verb, arguments)
+      return notify.info(('%s %s (%s)'):format(arguments[1], unchanged, short(answer.path)))
     end
     local buffer ---@type integer
     local function confirm()
@@ -139,29 +157,34 @@ local function completer(options)
   end
 end
 
-local CONNECT_OPTIONS = { project = '--project', http = '--http', skill = '--skill', hooks = '--hooks', lsp = '--lsp' }
+local CONNECT_OPTIONS = {}
+for _, word in ipairs({ 'project', 'http', 'skill', 'hooks', 'lsp', 'permissions' }) do
+  CONNECT_OPTIONS[word] = '--' .. word
+end
 
 ---@type mcp-tools.Subcommand
 M.connect = {
-  usage = '[CLIENT] [project] [http] [skill] [hooks] [lsp]',
+  usage = '[CLIENT] [project http skill hooks lsp permissions]',
   description = "add this server to an AI client's configuration: to yours, or with `project` to that of the project."
     .. ' The client then finds the editor automatically, or with `http` by the URL and token of this project.'
     .. ' `skill` adds a SKILL.md that explains when to use the tools, `hooks` adds hooks (|mcp-tools-hooks|), `lsp`'
-    .. ' adds your language servers (|mcp-tools-lsp|). The change is shown first',
+    .. ' adds your language servers (|mcp-tools-lsp|), `permissions` allows the tools that only read'
+    .. ' (|mcp-tools-permissions|). The change is shown first',
   run = runner('connect', CONNECT_OPTIONS),
   complete = completer(CONNECT_OPTIONS),
-  arguments = 6,
+  arguments = 7,
 }
 
-local DISCONNECT_OPTIONS = { project = '--project' }
+local DISCONNECT_OPTIONS = { project = '--project', permissions = '--permissions' }
 
 ---@type mcp-tools.Subcommand
 M.disconnect = {
-  usage = '[CLIENT] [project]',
-  description = "remove this server from an AI client's configuration; the change is shown first",
+  usage = '[CLIENT] [project permissions]',
+  description = "remove this server from an AI client's configuration, or with `permissions` only the tools that"
+    .. ' are allowed there; the change is shown first',
   run = runner('disconnect', DISCONNECT_OPTIONS),
   complete = completer(DISCONNECT_OPTIONS),
-  arguments = 2,
+  arguments = 3,
 }
 
 ---@type mcp-tools.Subcommand
@@ -175,7 +198,14 @@ M.terminal = {
     if not name then
       return notify.error('which agent? :McpTools terminal AGENT (<Tab> lists them)')
     end
-    terminal.start(name, words, function(fault)
+    local permitted, err
+    if config.get().agent_permissions then
+      permitted, err = permissions.names(core.get().registry)
+    end
+    if err then
+      notify.warn(('%s asks for all tools: %s'):format(name, err))
+    end
+    terminal.start(name, words, permitted, function(fault)
       if fault then
         notify.error(fault)
       end

@@ -94,6 +94,13 @@ return {
       .. ' (|mcp-tools-agents|): { "copilot" }. The others always ask.',
   },
   {
+    path = 'agent_permissions',
+    type = 'boolean',
+    default = false,
+    description = 'Whether agents that |:McpTools-terminal| starts run the bundled tools that only read without asking'
+      .. ' (|mcp-tools-permissions|).',
+  },
+  {
     path = 'hooks.context',
     type = 'boolean',
     default = true,

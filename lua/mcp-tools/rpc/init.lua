@@ -293,7 +293,9 @@ function M.execute(name, args, opts)
   end
   args = decoded(args)
   if opts.scope and opts.scope.agent == 'lsp' then
-    require('mcp-tools.agents.lsp').load() -- start-up cost
+    require('mcp-tools.agents.lsp').load(function() -- start-up cost
+      return core.get().registry
+    end)
   end
   local view = scope.view(opts.scope, client and client.name)
   local inner = view and view.catalogue == 'search' and tool_search.inner(core.registry(), name, args)

@@ -677,6 +677,45 @@ describe('in a terminal', function()
     t.eq(nil, hostile)
   end)
 
+  it('agents run permitted tools without asking, unless the project has a server of our name', function()
+    local places, root = require('mcp-tools.instances.project'), vim.fn.tempname()
+    local real = places.root
+    vim.fn.mkdir(root .. '/.qwen', 'p')
+    places.root = function() return root end
+    local settings
+    local more = {
+      server = { name = 'nvim-tools', url = '', token = '', permitted = { 'nvim_a', 'nvim_b' } },
+      file = function(body)
+        settings = body
+        return 'file'
+      end,
+    }
+    local function started()
+      local opencode = vim.json.decode(agent('opencode').environment(more).env.OPENCODE_CONFIG_CONTENT)
+      local claude = agent('claude').environment(more).args[3]
+      agent('qwen').environment(more)
+      return { claude or '', settings.permissions or {}, opencode.permission or {} }
+    end
+    local function with(text)
+      for _, name in ipairs({ '.mcp.json', '.qwen/settings.json', 'opencode.json' }) do
+        vim.fn.writefile({ text }, root .. '/' .. name)
+      end
+      return started()
+    end
+    local without, other = started(), with('{"mcpServers": {"other": {}}}')
+    local same = with('{"mcpServers": {"nvim-\\u0074ools": {}}, "mcp": {}}')
+    local unreadable = with('{ broken')
+    places.root = real
+    local named = { 'mcp__nvim-tools__nvim_a', 'mcp__nvim-tools__nvim_b' }
+    local expected = {
+      '--allowedTools=' .. table.concat(named, ','),
+      { allow = named },
+      { ['nvim-tools_nvim_a'] = 'allow', ['nvim-tools_nvim_b'] = 'allow' },
+    }
+    t.eq({ expected, expected }, { without, other })
+    t.eq({ { '', {}, {} }, { '', {}, {} } }, { same, unreadable })
+  end)
+
   it('Codex and opencode start a relay, so that no environment contains the token', function()
     local relay = { command = '/bin/python', args = { '-I', 'mcp_tools_nvim' }, env = { XDG_RUNTIME_DIR = '/run/7' } }
     local more = { server = { name = 'nvim-tools', url = 'http://127.0.0.1:1/mcp', token = 'main', relay = relay } }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from . import FormatError
+from . import FormatError, value_at
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
@@ -102,6 +102,24 @@ def remove(text: str, path: Sequence[str]) -> str:
         + (line if not line.strip() else "")
         + text[node.end - 1 :]
     )
+
+
+def remove_where(text: str, path: Sequence[str], matches: Callable[[Any, Any], bool]) -> str:
+    """Removes members of the object or items of the list at `path`, and objects and lists that this empties.
+
+    Args:
+        text: the text.
+        path: keys of the object or list.
+        matches: returns whether to remove a member, by key or index, and value.
+    """
+    there = value_at(read(text), path)
+    pairs = there.items() if isinstance(there, dict) else enumerate(there if isinstance(there, list) else ())
+    gone = [str(key) for key, value in pairs if matches(key, value)]
+    for key in reversed(gone):
+        text = remove(text, (*path, key))
+    while gone and path and value_at(read(text), path) in ({}, []):
+        text, path = remove(text, path), path[:-1]
+    return text
 
 
 def _cut_with_comma(text: str, member: Member) -> str:

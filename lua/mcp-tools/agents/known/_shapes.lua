@@ -5,6 +5,7 @@ local content = require('mcp-tools.content')
 local editor_context = require('mcp-tools.editor.context')
 local json = require('mcp-tools.util.json')
 local paths = require('mcp-tools.files.paths')
+local project = require('mcp-tools.instances.project')
 local proposals = require('mcp-tools.editor.agents.proposals')
 local read_sync = require('mcp-tools.util.read_sync')
 
@@ -94,6 +95,35 @@ end
 ---@return string text '' if there is none
 function M.config_text(path)
   return read_sync(path, MAX_CONFIG) or ''
+end
+
+--- Returns whether a file of the project defines a server with this name, or cannot be read.
+---@param path string
+---@param name string
+---@return boolean
+local function is_defined(path, name)
+  if not vim.uv.fs_lstat(path) then
+    return false
+  end
+  local ok, values = pcall(vim.json.decode, M.config_text(path))
+  local servers = ok and type(values) == 'table' and (values.mcpServers or values.mcp or {})
+  return type(servers) ~= 'table' or servers[name] ~= nil
+end
+
+--- Returns rules for the tools that the agent runs without asking; none if a server of the project could use them.
+---@param server { name: string, permitted: string[]? }
+---@param file string of the project, in which the agent looks for servers
+---@param rule string %s for the tool
+---@return string[]
+function M.rules(server, file, rule)
+  for _, directory in ipairs({ project.root(), vim.uv.cwd() }) do
+    if is_defined(directory .. '/' .. file, server.name) then
+      return {}
+    end
+  end
+  return vim.tbl_map(function(name)
+    return rule:format(name)
+  end, server.permitted or {})
 end
 
 --- Returns the configuration of our MCP server in the format that several agents read.

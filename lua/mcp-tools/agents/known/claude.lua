@@ -292,6 +292,10 @@ return {
     if shapes.config_text(plugin .. '/.lsp.json') ~= '' then -- of `connect claude-code lsp`; never one of the project
       vim.list_extend(args, { '--plugin-dir', plugin })
     end
+    local rules = shapes.rules(endpoint.server, '.mcp.json', 'mcp__nvim-tools__%s')
+    if #rules > 0 then
+      table.insert(args, '--allowedTools=' .. table.concat(rules, ','))
+    end
     return { command = { 'claude' }, env = env, args = args }
   end,
 

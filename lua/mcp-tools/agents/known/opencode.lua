@@ -24,6 +24,10 @@ return {
       entry = { type = 'local', command = command, environment = relay.env, enabled = true }
     end
     local config = { mcp = { [server.name] = entry } }
+    for _, rule in ipairs(shapes.rules(server, 'opencode.json', 'nvim-tools_%s')) do
+      config.permission = config.permission or {}
+      config.permission[rule] = 'allow'
+    end
     local env = { OPENCODE_CONFIG_CONTENT = (assert(json.encode(config))) }
     local user = (vim.env.XDG_CONFIG_HOME or vim.uv.os_homedir() .. '/.config') .. '/opencode'
     for _, directory in ipairs({ user, project.root() }) do

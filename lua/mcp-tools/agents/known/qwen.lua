@@ -48,7 +48,10 @@ return workspace.new({
   environment = function(endpoint)
     local server = endpoint.server
     local entry = { httpUrl = server.url, headers = { Authorization = 'Bearer ' .. server.token } }
-    local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file({ mcpServers = { [server.name] = entry } }) }
+    local settings = { mcpServers = { [server.name] = entry } }
+    local rules = shapes.rules(server, '.qwen/settings.json', 'mcp__nvim-tools__%s')
+    settings.permissions = #rules > 0 and { allow = rules } or nil
+    local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file(settings) }
     if endpoint.token then
       env.QWEN_CODE_IDE_SERVER_PORT = tostring(endpoint.port)
       env.QWEN_CODE_IDE_WORKSPACE_PATH = workspace.workspace_path(endpoint.roots)

@@ -226,7 +226,7 @@ def with_owner(texts: dict[Path, str], owner: str) -> dict[Path, str]:
     """
     if not _ACCOUNT.fullmatch(owner):
         raise ValueError(f"{owner} is no account on GitHub: letters, digits and single dashes")
-    note = f" (replace `{PLACEHOLDER}` with the account that hosts this repository)"
+    note = f" -- replace {PLACEHOLDER} with the account that hosts this repository"
     mark = re.compile(rf"\b{PLACEHOLDER}\b(?=/)")
     return {path: mark.sub(owner, text.replace(note, "")) for path, text in texts.items()}
 

@@ -98,7 +98,7 @@ async def works(nvim: Nvim, place: Path) -> None:
 
 @pytest.mark.slow
 async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) -> None:
-    """Cloned into a `start` folder: `setup()` in init.lua is all it takes, and for the help a command."""
+    """A clone in a `start` directory needs only `setup()` in init.lua, and one command for the help."""
     environment.pretend(home, environment.lock_hash())
     start = home.make("data") / "nvim" / "site" / "pack" / "plugins" / "start"
     start.mkdir(parents=True)
@@ -106,7 +106,7 @@ async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) 
     nvim = await spawn_nvim(init_lua=ALONE + "require('mcp-tools').setup({ tools = 'recommended' })")
 
     await works(nvim, start / "mcp-tools.nvim")
-    [command] = re.findall(r"`:(helptags \w+)`", (ROOT / "README.md").read_text())
+    [command] = re.findall(r"\+(helptags \w+)", (ROOT / "README.md").read_text())
     await nvim.request("nvim_command", command)
     await nvim.request("nvim_command", "help mcp-tools-install")
     shown = Path(await nvim.lua("return vim.api.nvim_buf_get_name(0)"))

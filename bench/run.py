@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(ROOT), str(ROOT / "bridge"), str(ROOT / "scripts"
 import _nvims  # noqa: E402
 import load  # noqa: E402 - neighbours
 import table  # noqa: E402
+from agent_tasks import run as agent_tasks  # noqa: E402
 from rounds import FULL, QUICK, Amount  # noqa: E402
 from scenarios import (  # noqa: E402
     calls,
@@ -69,7 +70,10 @@ SCENARIOS = {
     "hostile": hostile.measure,
     "peers_tools": peers_tools.measure,
     "large": large.measure,
+    "agent_tasks": agent_tasks.measure,
 }
+ASKED = ["agent_tasks"]
+"""Run only when they are named: they write a report of their own."""
 
 
 def parse() -> argparse.Namespace:
@@ -121,7 +125,7 @@ def main() -> int:
     options = parse()
     amount = QUICK if options.quick else FULL
     nvim = options.nvim or Path(_nvims.read()["found"][_nvims.REQUIRED])
-    every = [name for name in SCENARIOS if not (options.quick and name in LONG)]
+    every = [name for name in SCENARIOS if name not in ASKED and not (options.quick and name in LONG)]
     wanted = options.only or [*every, "traffic"]
     try:
         load.wrk()

@@ -1,0 +1,1 @@
+"""Twenty tasks of agents: a skilled one with a shell, and one with our tools."""

@@ -116,6 +116,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field cwd string? (e)
 ---@field project string? resolved root that the decision applies to (g)
 ---@field targets mcp-tools.CallTarget[]? files that the arguments name, as they were approved (g)
+---@field approved_preview string? text of the preview when the user approved the call (question, edit/approved)
 ---@field snapshot table? the arguments as they were approved, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
 ---@field created_at integer ns, vim.uv.hrtime

@@ -3,6 +3,7 @@
 --- Only differing text is replaced, so marks, folds, cursors and views stay with their text.
 
 local access = require('mcp-tools.privacy.access')
+local approved = require('mcp-tools.editor.edit.approved')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
@@ -354,6 +355,10 @@ function M.apply_all(items, opts, cb)
     end
     if ctx and ctx:cancelled() then
       err = errors.new('cancelled', 'cancelled before anything was changed')
+      return
+    end
+    err = ctx and approved.refusal(work, ctx, targets)
+    if err then
       return
     end
     local origins, known = edit_review.origins(ctx, targets), {}

@@ -41,8 +41,20 @@ function M.refusal(args, method)
   return edit.refusal(found.bufnr) or select(2, args_of.where(found.bufnr, args))
 end
 
---- Diffs of previews: { diff, ticks }.
+--- Diffs of previews: { diff, states }.
 local kept = lru(32)
+
+--- Describes the state of a text. A file that was loaded for the diff may have been closed since.
+---@param bufnr integer
+---@param path string
+---@return integer|string
+local function state_of(bufnr, path)
+  if api.nvim_buf_is_loaded(bufnr) then
+    return api.nvim_buf_get_changedtick(bufnr)
+  end
+  local stat = vim.uv.fs_stat(path)
+  return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or ''
+end
 
 --- Identifies a change by its arguments. The cursor is part of it where they name no place, since it may move.
 ---@param what string
@@ -62,7 +74,12 @@ end
 ---@param diff string
 ---@param ticks table<integer, integer> buffer → changedtick of the texts in the diff
 function M.keep(what, args, diff, ticks)
-  kept:set(key_of(what, args), { diff = diff, ticks = ticks })
+  local states = {}
+  for bufnr, tick in pairs(ticks) do
+    local path = api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_name(bufnr) or ''
+    states[bufnr] = { path = path, tick = tick, on_disk = state_of(-1, path) }
+  end
+  kept:set(key_of(what, args), { diff = diff, states = states })
 end
 
 ---@param what string
@@ -70,8 +87,9 @@ end
 ---@return string?
 local function valid_diff(what, args)
   local found = kept:get(key_of(what, args))
-  for bufnr, tick in pairs(found and found.ticks or {}) do
-    if not api.nvim_buf_is_loaded(bufnr) or api.nvim_buf_get_changedtick(bufnr) ~= tick then
+  for bufnr, known in pairs(found and found.states or {}) do
+    local now = state_of(bufnr, known.path)
+    if now ~= known.tick and now ~= known.on_disk then
       return nil
     end
   end

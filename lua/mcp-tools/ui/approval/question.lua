@@ -374,6 +374,9 @@ function Question:answer(choice, by, reason)
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
   end
+  if by ~= 'client' and choice ~= 'review' then -- no diff was shown to the client; a review shows it again
+    self.call.approved_preview = self.preview or nil
+  end
   self:close(answers.YES[choice] and 'allowed' or 'denied', choice, nil, by or 'user', reason)
   return true
 end

@@ -1,0 +1,117 @@
+--- Checks that an edit is the one whose diff the user has approved. The text, or the answer of a language server, may
+--- have changed since.
+
+local access = require('mcp-tools.privacy.access')
+local buffers = require('mcp-tools.editor.buffer')
+local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
+local open = require('mcp-tools.editor.buffer.open')
+local read = require('mcp-tools.privacy.read')
+local text_diff = require('mcp-tools.editor.text.diff')
+local text_edits = require('mcp-tools.editor.text.edits')
+local utf8 = require('mcp-tools.util.utf8')
+
+local api = vim.api
+
+local M = {}
+
+---@class mcp-tools.ApprovedDiff
+---@field files table<string, string> name → its removed and added rows
+---@field is_cut boolean not all rows were shown
+---@field has_notes boolean other text: files may be missing
+
+--- Parses the text of a question.
+---@param text string
+---@return mcp-tools.ApprovedDiff
+function M.parse(text)
+  local out = { files = {}, is_cut = false, has_notes = false }
+  local name, removed, added = nil, 0, 0 -- numbers of rows that the hunk still has
+  for row in vim.gsplit(text, '\n', { plain = true }) do
+    local sign = row:sub(1, 1)
+    local old_count, new_count = row:match('^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@')
+    if vim.startswith(row, '… ') then
+      out.is_cut, removed, added = true, 0, 0
+    elseif name and (removed > 0 or added > 0) then
+      removed, added = removed - (sign == '+' and 0 or 1), added - (sign == '-' and 0 or 1)
+      out.files[name] = sign == ' ' and out.files[name] or out.files[name] .. row .. '\n'
+    elseif vim.startswith(row, '+++ ') then
+      name = row:sub(5):gsub('^b/', '')
+      out.files[name] = out.files[name] or ''
+    elseif old_count then
+      removed, added = tonumber(old_count) or 1, tonumber(new_count) or 1
+    elseif row ~= '' and not vim.startswith(row, '--- ') then
+      out.has_notes = true
+    end
+  end
+  return out
+end
+
+---@param work mcp-tools.Task
+---@param before string[]
+---@param after string[]
+---@return string rows
+local function changed_rows(work, before, after)
+  local rows = {}
+  local spans = work:await(function(done)
+    text_diff.spans_async(before, after, done)
+  end)
+  for _, span in ipairs(spans) do
+    for i = span[1], span[1] + span[2] - 1 do
+      table.insert(rows, '-' .. before[i] .. '\n')
+    end
+    for i = span[3], span[3] + span[4] - 1 do
+      table.insert(rows, '+' .. after[i] .. '\n')
+    end
+  end
+  return (utf8.repair(table.concat(rows)))
+end
+
+--- Returns whether a diff shows the change of a target: of its text or, with unsaved changes, of its file.
+---@param work mcp-tools.Task
+---@param target mcp-tools.EditTarget
+---@param approved mcp-tools.ApprovedDiff
+---@return boolean
+local function is_shown(work, target, approved)
+  local lines = api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
+  local after = text_edits.applied(lines, target.prepared.list)
+  local shown = approved.files[(buffers.shown(target.bufnr):gsub('%c', '?'))]
+  if not shown then
+    return approved.is_cut or approved.has_notes or text_diff.are_equal(lines, after)
+  end
+  local function fits(before)
+    local rows = changed_rows(work, before, after)
+    return rows == shown or approved.is_cut and vim.startswith(rows, shown)
+  end
+  if fits(lines) then
+    return true
+  elseif not vim.bo[target.bufnr].modified or not target.path then
+    return false
+  end
+  local bytes = work:await(function(done)
+    read.read(target.path, open.MAX_BYTES, done)
+  end)
+  return bytes ~= nil and fits((file_text.lines_of(file_text.decode(bytes))))
+end
+
+--- Returns the error for edits that differ from the approved diff. It is checked once for each call.
+---@param work mcp-tools.Task
+---@param ctx mcp-tools.Ctx
+---@param targets mcp-tools.EditTarget[] prepared
+---@return mcp-tools.Error?
+function M.refusal(work, ctx, targets)
+  local text = ctx.call and ctx.call.approved_preview
+  local approved = text and M.parse(text)
+  if not approved or next(approved.files) == nil then
+    return nil
+  end
+  ctx.call.approved_preview = nil
+  for _, target in ipairs(targets) do
+    local is_ready = api.nvim_buf_is_loaded(target.bufnr) and target.prepared and target.prepared.list
+    if is_ready and not is_shown(work, target, approved) then
+      local why = 'the change of %s is no longer the one that the user has approved; call again'
+      return errors.new('stale', why:format(access.shown(api.nvim_buf_get_name(target.bufnr), ctx.root)))
+    end
+  end
+end
+
+return M

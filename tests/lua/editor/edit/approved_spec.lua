@@ -1,0 +1,135 @@
+-- every Neovim
+local Question = require('mcp-tools.ui.approval.question')
+local approved = require('mcp-tools.editor.edit.approved')
+local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
+local double = require('lsp_double')
+local project = require('editor_project')
+local queue = require('mcp-tools.ui.approval')
+local t = require('helpers')
+
+local api = vim.api
+
+describe('an edit that was approved', function()
+  local main, other, gateway, asks
+
+  before_each(function()
+    project.open()
+    project.write('b.txt', 'bee\nsea\n')
+    project.write('a.txt', 'one\ntwo\n')
+    vim.cmd('silent edit b.txt')
+    other = api.nvim_get_current_buf()
+    vim.cmd('silent edit a.txt')
+    main = api.nvim_get_current_buf()
+    config.setup({ tools = { 'code', 'symbol', 'file' } })
+    gateway = core.get().gateway
+    asks = gateway.ask
+    local asker = { serial = true, show = function() end, hide = function() end }
+    gateway.ask = function(asked, answer) -- without a screen
+      asked.call:move('ask')
+      queue.add(Question.new(asked, { asker }, answer), 60000)
+    end
+  end)
+
+  after_each(function()
+    gateway.ask = asks
+    project.close()
+  end)
+
+  --- Starts a call and waits until its question has a diff.
+  local function ask(name, args)
+    local call = core.get().executor:execute(name, args, { kind = 'tool', host = 'mcp', client = { name = 'agent' } })
+    local question
+    t.wait(function()
+      question = queue.current()
+      local text = question and Question.preview_of(question)
+      return text and text:find('\n@@ ') ~= nil
+    end)
+    return call, question
+  end
+
+  local function refused(call)
+    local outcome = t.ended(call, 20000)
+    t.eq('stale', outcome.error and outcome.error.code)
+    t.matches('no longer the one that the user has approved', outcome.error.message)
+  end
+
+  --- A server that renames in `a.txt`, and in `b.txt` too when `is_different` is set.
+  local function server()
+    local place = { range = double.range(0, 0, 3) }
+    local state = {}
+    local function change(text)
+      local edits = { { range = place.range, newText = text } }
+      local changes = { [vim.uri_from_bufnr(main)] = edits }
+      changes[vim.uri_from_bufnr(other)] = state.is_different and edits or nil
+      return { changes = changes }
+    end
+    local capabilities = { codeActionProvider = true, renameProvider = true }
+    local d = double.start(main, project.root, capabilities, {
+      ['textDocument/rename'] = function(params) return change(params.newName) end,
+      ['textDocument/codeAction'] = function()
+        return { { title = 'Fix it', kind = 'quickfix', edit = change(state.is_different and 'EVIL' or 'SAFE') } }
+      end,
+    })
+    d:publish(main, nil, {})
+    return state
+  end
+
+  it('is refused if the server answers differently: a rename', function()
+    local state = server()
+    local call, question = ask('symbol_rename', { path = 'a.txt', line = 1, symbol = 'one', new_name = 'uno' })
+    state.is_different = true
+    t.eq(true, question:answer('once'))
+    refused(call)
+    t.eq(
+      { 'one', 'bee' },
+      { api.nvim_buf_get_lines(main, 0, 1, false)[1], api.nvim_buf_get_lines(other, 0, 1, false)[1] }
+    )
+  end)
+
+  it('is refused if the server answers differently: a code action', function()
+    local state = server()
+    local call, question = ask('code_actions', { path = 'a.txt', apply = 'Fix it' })
+    state.is_different = true
+    t.eq(true, question:answer('once'))
+    refused(call)
+    t.eq('one', api.nvim_buf_get_lines(main, 0, 1, false)[1])
+  end)
+
+  it('is applied if nothing has changed, or if the user has typed elsewhere', function()
+    server()
+    local call, question = ask('symbol_rename', { path = 'a.txt', line = 1, symbol = 'one', new_name = 'uno' })
+    t.eq(true, question:answer('once'))
+    t.eq(nil, t.ended(call, 20000).error)
+    t.eq('uno', api.nvim_buf_get_lines(main, 0, 1, false)[1])
+    local edit = { { path = 'b.txt', old_text = 'sea', new_text = 'ocean' } }
+    call, question = ask('file_edit', { edits = edit })
+    api.nvim_buf_set_lines(other, 0, 0, false, { 'typed' })
+    t.eq(false, (question:answer('once'))) -- the diff is shown again
+    t.eq(true, question:answer('once'))
+    t.eq(nil, t.ended(call, 20000).error)
+    t.eq({ 'typed', 'bee', 'ocean' }, api.nvim_buf_get_lines(other, 0, -1, false))
+  end)
+
+  it('is compared row by row', function()
+    local diff = table.concat({
+      '--- a/x.lua',
+      '+++ b/x.lua',
+      '@@ -1,3 +1,3 @@',
+      ' a',
+      '--- b/y', -- a removed row "-- b/y"
+      '+++ b/z',
+      ' c',
+      '--- /dev/null',
+      '+++ /tmp/new',
+      '@@ -0,0 +1 @@',
+      '+n',
+      '',
+    }, '\n')
+    local files = { ['x.lua'] = '--- b/y\n+++ b/z\n', ['/tmp/new'] = '+n\n' }
+    t.eq({ files = files, is_cut = false, has_notes = false }, approved.parse(diff))
+    local cut = approved.parse('--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n… and 3 more lines\n')
+    t.eq({ files = { x = '-a\n' }, is_cut = true, has_notes = false }, cut)
+    t.eq(true, approved.parse('The diff of x cannot be shown: it is too long\n').has_notes)
+  end)
+end)

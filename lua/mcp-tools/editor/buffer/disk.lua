@@ -56,8 +56,7 @@ function M.notify_servers(path, kind)
   end
 end
 
---- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding;
---- 'autoread' would keep the earlier ones.
+--- Makes Neovim check the file, without a question to the user.
 ---@param bufnr integer
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
 local function checktime(bufnr)
@@ -67,7 +66,7 @@ local function checktime(bufnr)
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = reason == 'changed' and 'edit' or ''
+      vim.v.fcs_choice = '' -- with "edit", a buffer with one empty line gets another one at its end
     end,
   })
   local autoread = vim.bo[bufnr].autoread
@@ -163,6 +162,9 @@ local function check_file(bufnr, path, stat)
   end
   conflicts[bufnr] = nil
   local reason = checktime(bufnr)
+  if reason == 'changed' then
+    reload(bufnr)
+  end
   if not api.nvim_buf_is_loaded(bufnr) then
     return 'same'
   elseif reason == 'deleted' then

@@ -59,6 +59,7 @@ end
 ---@field changedtick integer?
 ---@field ends_of? fun(ends: mcp-tools.TextEnds): mcp-tools.TextEnds line endings to set; a CR is then part of the text
 ---@field is_written boolean? the file is written, with unsaved changes of the user
+---@field is_replaced boolean? unsaved changes of the user are replaced; the diff says so
 
 --- Returns the text of a target that would be edited, and that of its file if it is another. An unmodified buffer is
 --- read again before the edit if its file has changed.
@@ -116,7 +117,9 @@ function M.of(args, edits_of, opts)
   elseif not edits then
     return nil, err
   end
-  local names = { old = side('a/', name), new = side('b/', name), context = CONTEXT }
+  local is_unsaved = opts.is_replaced and found.bufnr and vim.bo[found.bufnr].modified
+  local old = side('a/', name) .. (is_unsaved and '  (with your unsaved changes)' or '')
+  local names = { old = old, new = side('b/', name), context = CONTEXT }
   local list
   list, err = text_edits.ordered(edits, #lines, function(row)
     return lines[row + 1]

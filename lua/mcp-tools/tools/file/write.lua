@@ -133,7 +133,7 @@ return {
       return whole(#now, args.text)
     end, {
       again = again,
-      is_written = true,
+      is_replaced = true,
       ends_of = function(now)
         return (ends_for(args.text, now))
       end,

@@ -135,7 +135,7 @@ end
 
 ---@param question mcp-tools.Question
 function M.hide(question)
-  keeper:hide(question)
+  keeper:hide(question, question.is_answered)
 end
 
 function M.update()
@@ -156,7 +156,7 @@ end
 function M.reveal(question)
   local shown = keeper:on_screen(question) --[[@as mcp-tools.ApprovalWindow?]]
   if not shown then
-    return not question.read
+    return keeper:leave_over() or not question.read
   elseif shown:unread() == 0 then
     return false
   end

@@ -62,6 +62,7 @@ local MAX_ROUNDS = 10
 ---@field entered boolean? see mcp-tools.FloatSubject
 ---@field preview string|false|nil the change; false: the preview failed
 ---@field why_not string? why the last answer was refused
+---@field is_answered boolean? by the user
 ---@field closed boolean?
 ---@field tell mcp-tools.Answer
 ---@field on_close fun(question: mcp-tools.Question, state: mcp-tools.ApprovalState)
@@ -377,6 +378,7 @@ function Question:answer(choice, by, reason)
   if by ~= 'client' and choice ~= 'review' then -- no diff was shown to the client; a review shows it again
     self.call.approved_preview = self.preview or nil
   end
+  self.is_answered = by ~= 'client'
   self:close(answers.YES[choice] and 'allowed' or 'denied', choice, nil, by or 'user', reason)
   return true
 end
@@ -398,7 +400,7 @@ function Question:answer_shown(choice, reason)
   for _, asker in ipairs(answers.YES[choice] and choice ~= 'review' and self.askers or {}) do
     local ok, more = self:call_asker(asker, 'reveal')
     if more or not ok then
-      return self:refuse('more below: press again to continue')
+      return self:refuse('more is shown now: read it, then press again')
     end
   end
   return self:answer(choice, nil, reason)

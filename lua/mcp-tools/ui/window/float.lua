@@ -321,7 +321,11 @@ function Float:set_frames()
   end
   local frames = self:frames()
   if self.is_over then
-    frames[1].title = ' The caller no longer waits. q closes '
+    local is_typing = api.nvim_get_mode().mode:sub(1, 1) == 'i'
+    for _, frame in ipairs(frames) do
+      frame.footer = frame.footer and (' %sq closes '):format(is_typing and '<Esc> ' or '')
+    end
+    frames[1].title = ' The caller no longer waits '
   end
   local drawn = vim.inspect(frames)
   if self.drawn_frames ~= drawn then

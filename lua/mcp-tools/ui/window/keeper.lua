@@ -259,11 +259,13 @@ end
 --- for this one. If it ends otherwise while the user is in its float, the float stays until the user leaves it: keys
 --- must not reach the user's text.
 ---@param subject mcp-tools.FloatSubject
-function Keeper:hide(subject)
+---@param is_answered? boolean by the user
+function Keeper:hide(subject, is_answered)
   if self.next == subject then
     self.next = nil
   end
-  if self.shown and self.subject == subject and self.shown:cursor() and not self.is_answering then
+  is_answered = is_answered or self.is_answering
+  if self.shown and self.subject == subject and self.shown:cursor() and not is_answered then
     self.shown.is_over = true
     return self:sync_later()
   end
@@ -277,6 +279,16 @@ function Keeper:hide(subject)
       log.debug('the focus could not leave the %s window: %s', self.use.name, err)
     end
   end
+end
+
+--- Leaves a float whose subject has ended, so that the next one is shown.
+---@return boolean left
+function Keeper:leave_over()
+  local is_over = self:is_over()
+  if is_over then
+    self:leave()
+  end
+  return is_over
 end
 
 --- Returns the float if it is on the screen.

@@ -232,6 +232,16 @@ describe('a floating window', function()
     keeper:hide(two)
   end)
 
+  it('is left at once if the user has answered from inside by a command', function()
+    local one, two = show(), { text = 'two' }
+    keeper:focus()
+    keeper:hide(one, true)
+    keeper:show(two)
+    is_shown(two)
+    t.eq(text, api.nvim_get_current_win())
+    keeper:hide(two)
+  end)
+
   for _, event in ipairs({ 'WinEnter', 'WinLeave' }) do
     it(('is entered and left though an autocommand for %s throws'):format(event), function()
       show()

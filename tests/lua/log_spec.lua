@@ -140,7 +140,7 @@ describe('notify', function()
 end)
 
 describe('log.guard', function()
-  it('logs its error with the place', function()
+  it('returns the results of a function and passes its arguments', function()
     t.eq({ true, 3, nil, 'x' }, { log.guard('adding', function(a, b) return a + b, nil, 'x' end, 1, 2) })
   end)
 

@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- Requests of LSP clients to servers that do what a test says: units, unsaved lines, several servers, other files.
+-- Requests of LSP clients to scripted servers: units, unsaved lines, several servers, other files.
 
 local core = require('mcp-tools.core')
 local double = require('lsp_double')
@@ -11,7 +11,7 @@ local t = require('helpers')
 local path, bufnr
 local range = double.range
 
---- A server that is ready; it counts in UTF-8 unless a test says otherwise.
+--- A server that is ready; it uses UTF-8 unless a test sets another encoding.
 local function server(capabilities, answers)
   local s
   s, bufnr = double_project.ready(capabilities, answers)
@@ -25,14 +25,9 @@ local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines
 local function ask(method, params)
   require('mcp-tools.agents.lsp').load()
   local done
-  local call = core.parts().executor:execute('lsp_request', { method = method, params = params }, {
-    host = 'mcp',
-    view = scope.view({ agent = 'lsp' }),
-    timeout = 5000,
-    listener = {
-      done = function(_, call) done = call end,
-    },
-  })
+  local listener = { done = function(_, call) done = call end }
+  local opts = { host = 'mcp', view = scope.view({ agent = 'lsp' }), timeout = 5000, listener = listener }
+  local call = core.parts().executor:execute('lsp_request', { method = method, params = params }, opts)
   t.wait(function() return done or call:ended() end, 10000, method)
   local outcome = call.outcome
   return outcome.payload and vim.json.decode(outcome.payload.text), outcome.error
@@ -68,7 +63,7 @@ describe('a request', function()
     t.eq({ location(0, 4, 7) }, result)
   end)
 
-  it('means the lines on disk while the buffer has others', function()
+  it('refers to the lines on disk while the buffer has others', function()
     local asked
     server({ definitionProvider = true, positionEncoding = 'utf-16' }, {
       ['textDocument/definition'] = function(params)
@@ -78,7 +73,7 @@ describe('a request', function()
     })
     edit({ '-- new', 'also new', 'ä𝄞 one', 'say two', 'three' })
     local result = t.ok(ask('textDocument/definition', at(1, 1)))
-    t.eq({ line = 3, character = 5 }, asked, 'after the part of the line that is the same')
+    t.eq({ line = 3, character = 5 }, asked) -- after the common start of the line
     t.eq({ location(2, 0, 5), location(0, 0, 0), location(1, 0, 0) }, result)
     edit({ 'ä𝄞 one', 'three' })
     local _, err = ask('textDocument/definition', at(1, 1))
@@ -86,7 +81,7 @@ describe('a request', function()
     t.matches('line 2 of text.txt was deleted in the editor', err.message)
   end)
 
-  it('goes to all servers, whose lists become one without repetition', function()
+  it('is sent to all servers, whose lists are merged without duplicates', function()
     server({ referencesProvider = true }, { ['textDocument/references'] = { location(0, 0, 1), location(1, 0, 3) } })
     server({ referencesProvider = true, positionEncoding = 'utf-16' }, {
       ['textDocument/references'] = { location(1, 0, 3), location(2, 0, 5) },
@@ -95,7 +90,7 @@ describe('a request', function()
     t.eq({ 0, 1, 2 }, vim.tbl_map(function(each) return each.range.start.line end, result))
   end)
 
-  it('about a hover has the texts of all servers', function()
+  it('for a hover merges the texts of all servers', function()
     server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'first' } })
     server({ hoverProvider = true }, {
       ['textDocument/hover'] = { contents = { kind = 'markdown', value = 'second' } },
@@ -104,7 +99,7 @@ describe('a request', function()
     t.eq({ kind = 'markdown', value = 'first\n\n---\n\nsecond' }, result.contents)
   end)
 
-  it('gets what the server wrote, with null for nothing', function()
+  it('returns what the server wrote, with null for nothing', function()
     local contents = { language = 'lua', value = 'x' }
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = contents, more = { 1, {} } } })
     t.eq({ contents = contents, more = { 1, {} } }, (ask('textDocument/hover', at(1, 0))))
@@ -113,7 +108,7 @@ describe('a request', function()
     t.eq({ vim.NIL, nil }, { result, err })
   end)
 
-  it('that a server fails has the reason of the server', function()
+  it('that fails has the reason of the server', function()
     server({ hoverProvider = true }, { ['textDocument/hover'] = double.fault('no idea') })
     local _, err = ask('textDocument/hover', at(1, 0))
     t.matches('no idea', err.message)
@@ -121,7 +116,7 @@ describe('a request', function()
 end)
 
 describe('positions', function()
-  it('in lines that are the same in both texts lead there and back, whatever else was changed', function()
+  it('in unchanged lines are converted in both directions, whatever else was changed', function()
     local documents = require('mcp-tools.editor.language_server.documents')
     local text_diff = require('mcp-tools.editor.text.diff')
     math.randomseed(7)
@@ -163,7 +158,7 @@ describe('positions', function()
 end)
 
 describe('a result', function()
-  it('names no file outside of the project and no sensitive one', function()
+  it('contains no file outside of the project and no sensitive one', function()
     local secret = project.write('.env', 'TOKEN=abcdef\n')
     local other = project.write('other.txt', 'four\n')
     local found = { location(0, 0, 1, '/etc/hosts'), location(0, 0, 1, other), location(0, 0, 1, secret) }
@@ -175,16 +170,15 @@ describe('a result', function()
       },
     })
     t.eq({ found[2] }, (ask('textDocument/references', at(1, 0))))
-    t.eq({ { name = 'b', kind = 1, location = { uri = found[2].uri }, data = { 1 } } }, (ask('workspace/symbol', {
-      query = '',
-    })))
+    local symbol = { name = 'b', kind = 1, location = { uri = found[2].uri }, data = { 1 } }
+    t.eq({ symbol }, (ask('workspace/symbol', { query = '' })))
     s.answers['textDocument/references'] = { found[1], found[3] }
     local _, err = ask('textDocument/references', at(1, 0))
     t.eq('access_denied', err.code)
     t.eq(false, vim.api.nvim_buf_get_name(0) == other)
   end)
 
-  it('in many closed files is converted by their texts', function()
+  it('in many closed files is converted with their texts', function()
     local found = {}
     for i = 1, 400 do
       local other = project.write(('many/%d.txt'):format(i), 'ä one\n')
@@ -200,14 +194,9 @@ describe('a result', function()
   it('of a call hierarchy has the ranges of the caller', function()
     local other = project.write('other.txt', '𝄞𝄞 four\n')
     local function item(file)
-      return {
-        name = 'f',
-        kind = 12,
-        uri = vim.uri_from_fname(file),
-        range = range(0, 0, 6),
-        selectionRange = range(0, 0, 6),
-        data = { 7 },
-      }
+      local at_start = range(0, 0, 6)
+      local uri = vim.uri_from_fname(file)
+      return { name = 'f', kind = 12, uri = uri, range = at_start, selectionRange = at_start, data = { 7 } }
     end
     local asked
     server({ callHierarchyProvider = true }, {
@@ -234,9 +223,8 @@ describe('diagnostics', function()
     local s = server({})
     edit({ 'new', 'ä𝄞 one', 'two', 'three' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    vim.diagnostic.set(vim.api.nvim_create_namespace('linter'), bufnr, {
-      { lnum = 1, col = 7, end_lnum = 1, end_col = 10, message = 'bad', severity = 2, source = 'linter' },
-    })
+    local bad = { lnum = 1, col = 7, end_lnum = 1, end_col = 10, message = 'bad', severity = 2, source = 'linter' }
+    vim.diagnostic.set(vim.api.nvim_create_namespace('linter'), bufnr, { bad })
     local params = at(0, 0)
     params.position = nil
     local result = t.ok(ask('textDocument/diagnostic', params))
@@ -246,7 +234,7 @@ describe('diagnostics', function()
 end)
 
 describe('the extensions of files with a server', function()
-  it('are those of filetypes that are configured, or that a running server has', function()
+  it('are those of configured filetypes and of running servers', function()
     t.eq({}, (ask('$/mcp-tools/extensions', vim.empty_dict())))
     package.loaded['lspconfig.configs'] = {
       used = { manager = {}, filetypes = { 'typescript' } },

@@ -1,4 +1,4 @@
--- A project with one text file, served by a language server that does what a test says (lsp_double.lua).
+-- A project with one text file and a scripted language server (lsp_double.lua).
 
 local double = require('lsp_double')
 local project = require('lsp_project')
@@ -8,7 +8,7 @@ local M = {}
 
 local path
 
---- A new project, which no real server serves. Closed by `project.close`.
+--- A new project without a real server. Closed by `project.close`.
 ---@return string path of its file
 function M.open()
   project.open('python')
@@ -17,7 +17,7 @@ function M.open()
   return path
 end
 
---- A server of the file, which is open from now on.
+--- Opens the file and starts a server for it.
 ---@param capabilities table
 ---@param answers? table<string, any>
 ---@return LspDouble
@@ -29,13 +29,26 @@ function M.server(capabilities, answers)
   return double.start(bufnr, project.root, capabilities, answers or {}), bufnr
 end
 
---- The same, when it has found nothing wrong with the file, so that it is ready.
+--- The same; the server has published that the file has no diagnostics, so that it is ready.
 ---@return LspDouble
 ---@return integer bufnr
 function M.ready(capabilities, answers)
   local s, bufnr = M.server(capabilities, answers)
   s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
   return s, bufnr
+end
+
+--- `server` and `ready` for a spec that keeps the number of the buffer.
+---@param keep fun(bufnr: integer)
+function M.starters(keep)
+  local function starter(begin)
+    return function(...)
+      local s, bufnr = begin(...)
+      keep(bufnr)
+      return s
+    end
+  end
+  return starter(M.server), starter(M.ready)
 end
 
 --- A call that has not ended.
@@ -47,7 +60,7 @@ function M.start(name, args)
   return call
 end
 
---- What a call gives in the end.
+--- Waits for the result of a call.
 ---@param call mcp-tools.Call
 ---@param ms? integer
 function M.result_of(call, ms)

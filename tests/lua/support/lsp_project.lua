@@ -1,4 +1,4 @@
--- A project in Python or TypeScript with a real language server, attached as a person's own configuration would.
+-- A project in Python or TypeScript with a real language server, attached like a user's own configuration does.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local config = require('mcp-tools.config')
@@ -36,89 +36,79 @@ local USERS = 4
 local function write_python()
   M.write('pyproject.toml', '[tool.basedpyright]\ntypeCheckingMode = "basic"\n')
   M.write('shop/__init__.py', '')
-  M.write(
-    'shop/ledger.py',
-    table.concat({
-      '"""Ledger."""',
-      '',
-      '',
-      'class Ledger:',
-      '    """Keeps entries."""',
-      '',
-      '    def post_entry(self, account: str, amount: int) -> int:',
-      '        """Posts one."""',
-      '        return amount',
-      '',
-      '',
-      'class Journal:',
-      '    def post_entry(self, account: str) -> str:',
-      '        return account',
-      '',
-      '',
-      'class Cash(Ledger):',
-      '    pass',
-      '',
-    }, '\n')
-  )
+  local ledger = {
+    '"""Ledger."""',
+    '',
+    '',
+    'class Ledger:',
+    '    """Keeps entries."""',
+    '',
+    '    def post_entry(self, account: str, amount: int) -> int:',
+    '        """Posts one."""',
+    '        return amount',
+    '',
+    '',
+    'class Journal:',
+    '    def post_entry(self, account: str) -> str:',
+    '        return account',
+    '',
+    '',
+    'class Cash(Ledger):',
+    '    pass',
+    '',
+  }
+  M.write('shop/ledger.py', table.concat(ledger, '\n'))
+  local user = {
+    'from shop.ledger import Journal, Ledger',
+    '',
+    '',
+    'def use(ledger: Ledger, journal: Journal) -> int:',
+    '    """post_entry is a word here."""',
+    '    journal.post_entry("post_entry")',
+    '    return ledger.post_entry("ä€𝄞", 1) + ledger.post_entry("b", 2)',
+    '',
+  }
   for i = 1, USERS do
-    M.write(
-      ('shop/user%d.py'):format(i),
-      table.concat({
-        'from shop.ledger import Journal, Ledger',
-        '',
-        '',
-        'def use(ledger: Ledger, journal: Journal) -> int:',
-        '    """post_entry is a word here."""',
-        '    journal.post_entry("post_entry")',
-        '    return ledger.post_entry("ä€𝄞", 1) + ledger.post_entry("b", 2)',
-        '',
-      }, '\n')
-    )
+    M.write(('shop/user%d.py'):format(i), table.concat(user, '\n'))
   end
   M.write('shop/broken.py', 'def wrong() -> int:\n    return "text"\n')
 end
 
 local function write_typescript()
-  M.write(
-    'tsconfig.json',
-    '{"compilerOptions":{"strict":true,"target":"es2022","module":"es2022","moduleResolution":"bundler",'
-      .. '"noEmit":true,"types":[]},"include":["shop"]}'
-  )
-  M.write(
-    'shop/ledger.ts',
-    table.concat({
-      '/** Keeps entries. */',
-      'export class Ledger {',
-      '  /** Posts one. */',
-      '  postEntry(account: string, amount: number): number {',
-      '    return amount;',
-      '  }',
-      '}',
-      '',
-      'export class Journal {',
-      '  postEntry(account: string): string {',
-      '    return account;',
-      '  }',
-      '}',
-      '',
-      'export class Cash extends Ledger {}',
-      '',
-    }, '\n')
-  )
+  local options =
+    '"strict":true,"target":"es2022","module":"es2022","moduleResolution":"bundler","noEmit":true,"types":[]'
+  M.write('tsconfig.json', ('{"compilerOptions":{%s},"include":["shop"]}'):format(options))
+  local ledger = {
+    '/** Keeps entries. */',
+    'export class Ledger {',
+    '  /** Posts one. */',
+    '  postEntry(account: string, amount: number): number {',
+    '    return amount;',
+    '  }',
+    '}',
+    '',
+    'export class Journal {',
+    '  postEntry(account: string): string {',
+    '    return account;',
+    '  }',
+    '}',
+    '',
+    'export class Cash extends Ledger {}',
+    '',
+  }
+  M.write('shop/ledger.ts', table.concat(ledger, '\n'))
+  local user = {
+    "import { Journal, Ledger } from './ledger';",
+    '',
+    'export function use(ledger: Ledger, journal: Journal): number {',
+    '  // postEntry is a word here',
+    '  journal.postEntry("postEntry");',
+    '  return ledger.postEntry("ä€𝄞", 1) + ledger.postEntry("b", 2);',
+    '}',
+    '',
+  }
   for i = 1, USERS do
-    M.write(
-      ('shop/user%d.ts'):format(i),
-      table.concat({
-        "import { Journal, Ledger } from './ledger';",
-        '',
-        'export function use(ledger: Ledger, journal: Journal): number {',
-        '  // postEntry is a word here',
-        '  journal.postEntry("postEntry");',
-        '  return ledger.postEntry("ä€𝄞", 1) + ledger.postEntry("b", 2);',
-        '}',
-        '',
-      }, '\n')
-    )
+    M.write(('shop/user%d.ts'):format(i), table.concat(user, '\n'))
   end
   M.write('shop/broken.ts', 'export const wrong: number = "text";\n')
 end
@@ -140,7 +130,7 @@ function M.configure(kind)
         cmd = server.cmd(),
         root_dir = M.root,
         on_init = function(client)
-          -- Neovim 0.10 throws when a buffer goes before its tokens come.
+          -- Neovim 0.10 throws when a buffer is deleted before its tokens arrive.
           client.server_capabilities.semanticTokensProvider = nil
         end,
       }, { bufnr = args.buf })
@@ -148,7 +138,7 @@ function M.configure(kind)
   })
 end
 
---- A project, which the editor is in; nothing of it is open. All tools are on, and everything may run.
+--- Opens a project of which no file is open. All tools are enabled and allowed.
 ---@param kind 'python'|'typescript'
 function M.open(kind)
   project.open();
@@ -163,7 +153,7 @@ end
 
 local shared
 
---- The same, for several tests of one spec; the last of them calls `close`.
+--- The same for several tests of one spec; the last of them calls `close`.
 ---@param kind 'python'|'typescript'
 function M.share(kind)
   if shared ~= kind then
@@ -172,7 +162,7 @@ function M.share(kind)
   end
 end
 
---- Ends the servers alone, so that the next question finds none that is ready. They end what they started.
+--- Stops the servers, so that the next request starts new ones.
 function M.stop_servers()
   vim.cmd('silent! %bwipeout!')
   for _, client in ipairs(vim.lsp.get_clients()) do
@@ -181,7 +171,7 @@ function M.stop_servers()
   t.wait(function() return #vim.lsp.get_clients() == 0 end, 10000, 'the end of the servers')
 end
 
---- Ends servers and project.
+--- Stops servers and closes the project.
 function M.close()
   shared = nil
   pcall(vim.api.nvim_del_augroup_by_name, 'lsp_project')

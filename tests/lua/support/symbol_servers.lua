@@ -1,4 +1,4 @@
--- What the tools for symbols answer where a real language server is: the same for each of them.
+-- The symbol tools with a real language server: the same for each server.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local config = require('mcp-tools.config')
@@ -38,8 +38,8 @@ return function(of)
     end)
     after_each(project.close)
 
-    it('are outlined, found, read, looked up, changed and deleted', function()
-      -- The first question of all, of a file that is not open: where it is used, in full.
+    it('are outlined, found, read, replaced and deleted', function()
+      -- The first request of all, for a file that is not open.
       local found = { symbol = 'Ledger/' .. of.method }
       local uses = ('8 references to Ledger/%s in 4 files (by %s)'):format(of.method, of.name)
       for i = 1, 4 do
@@ -49,37 +49,33 @@ return function(of)
       t.eq(1, #clients.of(nil))
       t.eq(of.overview, (text('symbol_overview', { path = file })))
 
-      -- Of two methods of that name, beside strings and comments that hold it, the one that is meant.
+      -- One of two methods of that name, beside strings and comments that contain it.
       local body = table.concat(of.ledger, '\n')
       local entry = ('1 symbol (by %s)\n%s\n  Ledger/%s [method] '):format(of.name, file, of.method)
       local answer = text('symbol_find', vim.tbl_extend('error', found, { body = true }))
       t.eq(entry, answer:sub(1, #entry))
       t.eq(body, answer:sub(-#body))
       t.matches('^2 symbols ', (text('symbol_find', { symbol = of.method })))
-      t.matches(
-        '^1 symbol .*Cash %[class%]',
-        (text('symbol_find', { symbol = 'ash', substring = true, kinds = { 'class' } }))
-      )
+      local cash = { symbol = 'ash', substring = true, kinds = { 'class' } }
+      t.matches('^1 symbol .*Cash %[class%]', (text('symbol_find', cash)))
       t.matches('^0 symbols; searched ', (text('symbol_find', { symbol = 'ash' })))
       local _, err = text('symbol_references', { symbol = of.method })
       t.eq('validation_error', err.code)
       t.matches('2 symbols: Ledger/' .. of.method, err.message)
       t.eq(uses, (text('symbol_references', found)))
 
-      -- What is in use stays, and the users are named.
+      -- A symbol in use is not deleted; the error names its users.
       _, err = text('symbol_delete', { symbol = 'Ledger/' .. of.method, path = file })
       t.eq('tool_error', err.code)
       t.matches('shop/user4%.' .. of.ext, err.message)
 
-      -- A file that nobody has open is written; the next answer knows.
+      -- A closed file is written; the next answer knows.
       t.matches(', saved', (text('symbol_delete', { symbol = '/Cash', path = file })))
       t.ok(not table.concat(lines(), '\n'):find('Cash'))
-      t.matches(
-        '^0 symbols; there is Ledger %(line %d+%), Journal',
-        (text('symbol_find', { symbol = '/Cash', path = file }))
-      )
+      local none = text('symbol_find', { symbol = '/Cash', path = file })
+      t.matches('^0 symbols; there is Ledger %(line %d+%), Journal', none)
 
-      -- One that is open is not, and what was not saved is what counts.
+      -- An open file is not written, and its unsaved text is used.
       vim.cmd.edit(file)
       local change = { symbol = 'Journal/' .. of.method, path = file, definition = of.replaced }
       t.matches(', unsaved %(open in the editor%)', (text('symbol_replace', change)))

@@ -35,16 +35,14 @@ end)
 after_each(project.close)
 
 describe('symbol_overview', function()
-  it('outlines the current file, a file, several and a folder', function()
+  it('outlines the current file, a file, several files and a directory', function()
     local m = 'M.open 4: function M.open(path)\nM.close 8: function M.close(path)'
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', { path = 'lua/m.lua' })))
     t.eq(0, #vim.tbl_filter(function(info) return info.listed == 1 and info.name ~= '' end, vim.fn.getbufinfo()))
     vim.cmd.edit('lua/m.lua')
     t.eq('lua/m.lua, 12 lines (by treesitter)\n' .. m, (call('symbol_overview', {})))
-    t.eq(
-      '1 files (by treesitter)\ndoor.c\n  door [struct] 1\n  open 3: int open(struct door *it)',
-      (call('symbol_overview', { paths = { 'door.c' } }))
-    )
+    local door = '1 files (by treesitter)\ndoor.c\n  door [struct] 1\n  open 3: int open(struct door *it)'
+    t.eq(door, (call('symbol_overview', { paths = { 'door.c' } })))
     local text = call('symbol_overview', { path = '.' })
     t.matches('^3 files; 1 of them have neither .*parser %(python%); withheld: ', text)
     t.matches('\ndoor.c\n', text)
@@ -54,7 +52,7 @@ describe('symbol_overview', function()
     t.matches('^1 files .-\nlua/m.lua', (call('symbol_overview', { path = '.', globs = { '*.lua', '!.*' } })))
   end)
 
-  it('says less where it is too much', function()
+  it('is truncated when it is long', function()
     local lines = t.lines(1000, 'local function function_of_file_%d(argument) end')
     project.write('many.lua', table.concat(lines, '\n'))
     local text = call('symbol_overview', { path = 'many.lua' })
@@ -63,7 +61,7 @@ describe('symbol_overview', function()
     t.matches('symbol_find', text)
   end)
 
-  it('refuses what is no file of the project', function()
+  it('refuses files that are sensitive or do not exist', function()
     t.eq('access_denied', select(2, call('symbol_overview', { path = '.env' })).code)
     t.eq('not_found', select(2, call('symbol_overview', { path = 'none.lua' })).code)
     t.eq('not_found', select(2, call('symbol_overview', { bufnr = 9999 })).code)
@@ -72,18 +70,14 @@ describe('symbol_overview', function()
 end)
 
 describe('symbol_find', function()
-  it('looks through the project, with text and kinds', function()
+  it('searches the project, with text and kinds', function()
     local text = call('symbol_find', { symbol = 'open', body = true })
     t.matches('^2 symbols %(by treesitter%)\ndoor.c\n  open %[function%] 3%-6\nint open', text)
     t.matches('\nlua/m.lua\n  M.open %[function%] 4%-6\nfunction M.open%(path%)\n', text)
-    t.matches(
-      '^1 symbol .*M.open',
-      (call('symbol_find', { symbol = 'OPE', substring = true, kinds = { 'Functions' }, path = 'lua' }))
-    )
-    t.matches(
-      '^2 symbols %(by treesitter%); 2%-2 shown\nlua/m.lua',
-      (call('symbol_find', { symbol = 'open', offset = 1 }))
-    )
+    local functions = { symbol = 'OPE', substring = true, kinds = { 'Functions' }, path = 'lua' }
+    t.matches('^1 symbol .*M.open', (call('symbol_find', functions)))
+    local second = call('symbol_find', { symbol = 'open', offset = 1 })
+    t.matches('^2 symbols %(by treesitter%); 2%-2 shown\nlua/m.lua', second)
     t.matches('^0 symbols; searched 0 files', (call('symbol_find', { symbol = 'Window/open' })))
     t.matches('^0 symbols; searched 0 files', (call('symbol_find', { symbol = 'secret' })))
     t.matches(
@@ -94,19 +88,26 @@ describe('symbol_find', function()
     t.eq(1, #vim.api.nvim_list_bufs())
   end)
 
-  it('sees what is not saved', function()
+  it('includes unsaved text', function()
     vim.cmd.edit('lua/m.lua')
     vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'function fresh() end' })
     t.matches('fresh %[function%] 1: function fresh%(%) end$', (call('symbol_find', { symbol = 'fresh' })))
-    t.matches(
-      'M.open %[function%] 5%-7: function M.open%(path%)$',
-      (call('symbol_find', { symbol = 'open', bufnr = 0 }))
-    )
+    local open = call('symbol_find', { symbol = 'open', bufnr = 0 })
+    t.matches('M.open %[function%] 5%-7: function M.open%(path%)$', open)
+  end)
+
+  it('refuses an unknown kind, and a file whose symbols are unknown', function()
+    local _, err = call('symbol_find', { symbol = 'open', kinds = { 'gadget' } })
+    t.eq('validation_error', err.code)
+    t.matches('gadget.*class, constant', err.message)
+    _, err = call('symbol_find', { symbol = 'Door', path = 'b.py' })
+    t.eq('not_found', err and err.code)
+    t.matches('the symbols of b.py are not known: .* parser for python', err.message)
   end)
 end)
 
 describe('symbol_references', function()
-  it('refuses what is not one symbol', function()
+  it('refuses a name that is not one symbol', function()
     local _, err = call('symbol_references', { symbol = 'open' })
     t.matches('2 symbols: open in door.c:3, M.open in lua/m.lua:4', err.message)
     t.eq('not_found', select(2, call('symbol_references', { symbol = 'none' })).code)
@@ -116,7 +117,7 @@ describe('symbol_references', function()
     t.matches('^4 references', (call('symbol_references', { symbol = 'open', path = 'lua' })))
   end)
 
-  it('looks for the word where no server is, and says so', function()
+  it('searches the word without a server, and reports that', function()
     local text = call('symbol_references', { symbol = 'open', path = 'lua/m.lua' })
     t.matches('^4 references to M.open in 3 files %(by the word alone%); no language server says what is meant', text)
     t.matches('\nb.py\n  2: def open', text)
@@ -125,22 +126,8 @@ describe('symbol_references', function()
   end)
 end)
 
-describe('symbol_find', function()
-  it('says when the symbols of a file are not known', function()
-    local _, err = call('symbol_find', { symbol = 'Door', path = 'b.py' })
-    t.eq('not_found', err and err.code)
-    t.matches('the symbols of b.py are not known: .* parser for python', err.message)
-  end)
-
-  it('refuses a kind that does not exist', function()
-    local _, err = call('symbol_find', { symbol = 'open', kinds = { 'gadget' } })
-    t.eq('validation_error', err.code)
-    t.matches('gadget.*class, constant', err.message)
-  end)
-end)
-
 describe('a change of a symbol', function()
-  it('is written where nobody has the file open', function()
+  it('is written if the file is not open', function()
     local text = call('symbol_replace', { symbol = 'open', path = 'lua/m.lua', definition = 'function M.open() end' })
     t.eq('lua/m.lua:4 −3 +1, saved', text)
     t.eq((LUA:gsub('function M.open%(path%).-end', 'function M.open() end')), disk('lua/m.lua'))
@@ -148,7 +135,7 @@ describe('a change of a symbol', function()
     t.matches('\n\nlocal x = 1\n\n%-%-%- Opens%.\n', disk('lua/m.lua'))
   end)
 
-  it('takes no longer for a text with much white space', function()
+  it('takes no longer for a text with many blanks', function()
     local begun = vim.uv.hrtime()
     local text = 'local x = 1' .. (' '):rep(200000) .. '--'
     call('symbol_insert', { symbol = 'open', path = 'lua/m.lua', text = text })
@@ -156,7 +143,7 @@ describe('a change of a symbol', function()
     t.ok(disk('lua/m.lua'):find(text, 1, true))
   end)
 
-  it('is one undo block where the person has it open, and moves no cursor', function()
+  it('is one undo block in an open file, and moves no cursor', function()
     vim.cmd.edit('lua/m.lua')
     vim.api.nvim_win_set_cursor(0, { 9, 4 })
     local text = call('symbol_insert', { symbol = 'open', bufnr = 0, text = 'function M.new()\n  return 1\nend' })
@@ -168,7 +155,7 @@ describe('a change of a symbol', function()
     t.eq(LUA, table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n') .. '\n')
   end)
 
-  it('takes a new body alone, and keeps the signature', function()
+  it('can replace only the body, and keeps the signature', function()
     call('symbol_replace', { symbol = 'M.close', path = 'lua/m.lua', body = "local all = true\nreturn all or 'open'" })
     t.matches("\nfunction M.close%(path%)\n  local all = true\n  return all or 'open'\nend\n", disk('lua/m.lua'))
     local _, err = call('symbol_replace', { symbol = 'M.close', path = 'lua/m.lua' })
@@ -183,14 +170,12 @@ describe('a change of a symbol', function()
     t.eq('int f(void) {\n  int f2 = 3;\n  return f2;\n}\n', disk('f.c'))
     call('symbol_replace', { symbol = 'f', path = 'f.c', body = '{ a(); } { b(); }' })
     t.eq('int f(void) {\n  { a(); } { b(); }\n}\n', disk('f.c'))
-    t.eq(
-      'int twice(int x) {\n    int y = x;\n    return y + y;\n}\n\nint one(void) {\n\treturn 2;\n}\n',
-      disk('twice.c')
-    )
+    local expected = 'int twice(int x) {\n    int y = x;\n    return y + y;\n}\n\nint one(void) {\n\treturn 2;\n}\n'
+    t.eq(expected, disk('twice.c'))
   end)
 
-  it('finds the file of the only symbol of that name', function()
-    call('symbol_replace', { symbol = 'M.close', body = 'function M.close() end' }) -- the whole definition after all
+  it('finds the file of a unique symbol', function()
+    call('symbol_replace', { symbol = 'M.close', body = 'function M.close() end' }) -- a whole definition as body
     t.matches('\nfunction M.close%(%) end\n', disk('lua/m.lua'))
   end)
 
@@ -203,13 +188,13 @@ describe('a change of a symbol', function()
     t.eq(LUA, disk('lua/m.lua'))
   end)
 
-  it('needs one symbol', function()
+  it('requires one symbol', function()
     t.matches('2 symbols', select(2, call('symbol_replace', { symbol = 'open', body = 'x' })).message)
     t.eq('not_found', select(2, call('symbol_replace', { symbol = 'no', path = 'b.py', body = 'x' })).code)
     t.eq('access_denied', select(2, call('symbol_replace', { symbol = 'no', path = '.env', body = 'x' })).code)
   end)
 
-  it('that deletes is refused as long as something uses it', function()
+  it('that deletes is refused while the symbol is used', function()
     local _, err = call('symbol_delete', { symbol = 'M.open', path = 'lua/m.lua' })
     t.eq('tool_error', err.code)
     t.matches('in use.*lua/m.lua\n  9 M.close', err.message)
@@ -219,14 +204,14 @@ describe('a change of a symbol', function()
     t.eq('return 1\n', disk('alone.lua'))
   end)
 
-  it('that was shown is what runs, as long as the text is the same', function()
+  it('that was shown is applied, as long as the text is the same', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args = { symbol = 'M.close', path = 'lua/m.lua', definition = 'function M.close() end' }
     t.matches('%-function M.close%(path%)', project.previewed(definition, args))
     vim.cmd.edit('lua/m.lua')
     local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
     local ask = by_syntax.ask
-    by_syntax.ask = function(source, filetype, cb) -- by now the symbol would have another range
+    by_syntax.ask = function(source, filetype, cb) -- the symbol has another range now
       ask(source, filetype, function(tree, ...)
         tree[2].range[3] = 11
         cb(tree, ...)
@@ -235,13 +220,11 @@ describe('a change of a symbol', function()
     local _, err = call('symbol_replace', args)
     by_syntax.ask = ask
     t.eq(nil, err)
-    t.matches(
-      '\nfunction M.close%(%) end\n\nreturn M$',
-      table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
-    )
+    local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+    t.matches('\nfunction M.close%(%) end\n\nreturn M$', text)
   end)
 
-  it('without a path is shown as soon as its file is found', function()
+  it('without a path is shown once its file was found', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args, again = { symbol = 'M.close', definition = 'function M.close() end' }, 0
     local text = definition.preview(args, function(err)
@@ -253,23 +236,19 @@ describe('a change of a symbol', function()
     t.matches('%-function M.close%(path%)', project.previewed(definition, args))
   end)
 
-  it('is shown before', function()
+  it('has a preview', function()
     local definition = require('mcp-tools.tools.symbol.replace')
     local args = { symbol = 'open', path = project.root .. '/lua/m.lua', body = 'function M.open() end' }
-    t.matches(
-      '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n',
-      project.previewed(definition, args)
-    )
+    local diff = '^%-%-%- a/lua/m.lua\n%+%+%+ b/lua/m.lua\n@@ .-\n%-function M.open%(path%)\n'
+    t.matches(diff, project.previewed(definition, args))
     vim.cmd.edit('lua/m.lua')
     call('symbol_overview', {})
     t.matches('^%-%-%- a/lua/m.lua\n', project.previewed(definition, args))
     args.symbol = 'none'
     t.matches('^symbol: there is no "none"', select(2, project.previewed(definition, args)).message)
     local insert = require('mcp-tools.tools.symbol.insert')
-    t.matches(
-      '%+local x\n',
-      project.previewed(insert, { symbol = 'open', bufnr = 0, text = 'local x', where = 'after' })
-    )
+    local args_of_insert = { symbol = 'open', bufnr = 0, text = 'local x', where = 'after' }
+    t.matches('%+local x\n', project.previewed(insert, args_of_insert))
     local delete = require('mcp-tools.tools.symbol.delete')
     t.matches('%-%-%-%- Opens%.\n', project.previewed(delete, { symbol = 'open', bufnr = 0 }))
   end)

@@ -13,7 +13,7 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 describe('position', function()
   local line = 'aä€𝄞b'
 
-  it('is counted in the encoding of the server', function()
+  it('is converted to the encoding of the server', function()
     for encoding, characters in pairs({
       ['utf-8'] = { 0, 1, 3, 6, 10, 11 },
       ['utf-16'] = { 0, 1, 2, 3, 5, 6 },
@@ -30,11 +30,11 @@ describe('position', function()
   end)
 end)
 
-describe('a question', function()
+describe('a request', function()
   before_each(function() project.open('python') end)
   after_each(project.close)
 
-  it('is taken back when its call ends', function()
+  it('is cancelled when its call ends', function()
     local cancelled, call = {}, nil
     local id = vim.api.nvim_create_autocmd('LspRequest', {
       callback = function(args)
@@ -62,7 +62,7 @@ describe('a question', function()
     vim.api.nvim_del_autocmd(id)
   end)
 
-  it('to a server that dies is answered', function()
+  it('to a server that exits gets an error', function()
     project.run(function(ctx)
       local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
       local client = lsp.clients(ctx, target.bufnr)[1]
@@ -73,7 +73,7 @@ describe('a question', function()
   end)
 end)
 
---- What a tool that waits so comes to.
+--- The result of a tool that waits for a condition.
 local function waited(ms, condition)
   local ended
   mcp_tools.register({
@@ -91,19 +91,17 @@ end
 describe('a wait', function()
   before_each(function() require('mcp-tools.config').setup({ approval = { default = 'allow' } }) end)
 
-  it('ends with what its condition gives, or with its time', function()
+  it('ends with the value of its condition, or with its timeout', function()
     local count = 0
-    t.eq(
-      'three',
-      waited(5000, function()
-        count = count + 1
-        return count == 3 and 'three' or nil
-      end).value.value
-    )
+    local function third()
+      count = count + 1
+      return count == 3 and 'three' or nil
+    end
+    t.eq('three', waited(5000, third).value.value)
     t.eq('over', waited(50, function() end).value.value)
   end)
 
-  it('ends its call when its condition throws, and shows the person nothing', function()
+  it('ends its call when its condition throws, and shows the user no error', function()
     vim.v.errmsg = ''
     local count = 0
     local ended = waited(5000, function()
@@ -116,11 +114,11 @@ describe('a wait', function()
   end)
 end)
 
-describe('the summary of an edit by a server', function()
+describe('the summary of a workspace edit', function()
   local plan =
     { files = { { path = 'a', edits = { 1, 2 } }, { path = 'b', edits = { 3 } }, { path = 'c', edits = { 4 } } } }
 
-  it('has the places of each file', function()
+  it('has the number of places of each file', function()
     local files = { { written = true }, { written = false }, { written = true } }
     t.eq({
       { path = 'a', places = 2 },
@@ -129,9 +127,9 @@ describe('the summary of an edit by a server', function()
     }, workspace_edit.summary(plan, files))
   end)
 
-  it('claims no place that the person has rejected, and no change of a file that has none', function()
-    local files =
-      { { written = true, hunks = { 1 } }, { written = false, hunks = {} }, { written = false, hunks = { 1 } } }
+  it('does not count rejected places, or a file without changes', function()
+    local done, rejected = { written = true, hunks = { 1 } }, { written = false, hunks = {} }
+    local files = { done, rejected, { written = false, hunks = { 1 } } }
     files.rejected = { { path = 'b', hunk = 1, line = 1 } }
     t.eq({
       { path = 'a', applied = 1 },

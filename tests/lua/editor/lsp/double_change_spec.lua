@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- Changes by language servers that do what a test says.
+-- Changes by language servers, with scripted servers.
 
 local double = require('lsp_double')
 local double_project = require('double_project')
@@ -11,20 +11,20 @@ local t = require('helpers')
 local path, bufnr
 local result_of = double_project.result_of
 
-local function attached(begin)
-  return function(...)
-    local s
-    s, bufnr = begin(...)
-    return s
-  end
-end
-local server, ready = attached(double_project.server), attached(double_project.ready)
+local server, ready = double_project.starters(function(number) bufnr = number end)
+
+local function buffer_lines() return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false) end
+
+local function is_known() return t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 })) end
+
+--- The edits of the file as a workspace edit.
+local function changes_of(...) return { changes = { [vim.uri_from_fname(path)] = { ... } } } end
 
 before_each(function() path = double_project.open() end)
 after_each(project.close)
 
 describe('a call that is cancelled', function()
-  it('while it looks at the project leaves files of others no secret from servers', function()
+  it('during the search for changed files does not lose changes', function()
     for i = 1, 1500 do
       vim.fn.mkdir(('%s/many/%d'):format(project.root, i), 'p')
     end
@@ -42,7 +42,7 @@ describe('a call that is cancelled', function()
     end, 8000)
   end)
 
-  it('while it restarts a server leaves the person one', function()
+  it('while it restarts a server leaves the user with one', function()
     local s, call
     s = server({ hoverProvider = true }, {
       shutdown = function() require('mcp-tools.core').get().executor:cancel(call.id, 'test') end,
@@ -57,11 +57,11 @@ describe('a call that is cancelled', function()
   end)
 end)
 
-describe('files that others change', function()
+describe('files that other processes change', function()
   local CHANGED, DELETED, MADE = 2, 3, 1
 
-  --- What a server has been told of a file since a moment.
-  local function told(s, name, since)
+  --- The kinds of changes of a file that a server was notified of since a moment.
+  local function changes_seen(s, name, since)
     local uri, kinds = vim.uri_from_fname(project.root .. '/' .. name), {}
     for i = since + 1, #s.told do
       local changes = s.told[i].method == 'workspace/didChangeWatchedFiles' and s.told[i].params.changes or {}
@@ -74,21 +74,21 @@ describe('files that others change', function()
     return kinds
   end
 
-  --- Asks until a server has been told that of a file.
+  --- Asks until a server was notified of a change of a file.
   local function await(s, name, kind, since)
     t.wait(function()
-      t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
-      return vim.list_contains(told(s, name, since), kind)
-    end, 8000, ('%s was told of %s'):format(kind, name))
+      is_known()
+      return vim.list_contains(changes_seen(s, name, since), kind)
+    end, 8000, ('%s was notified of %s'):format(kind, name))
   end
 
   local function watching()
     local s = ready({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
-    t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
+    is_known()
     return s
   end
 
-  it('in a folder that is moved are told of where they were and where they are', function()
+  it('in a directory that is moved are reported at both places', function()
     project.write('one/inner/a.txt', 'text\n')
     local s = watching()
     local since = #s.told
@@ -98,10 +98,10 @@ describe('files that others change', function()
     since = #s.told
     project.write('two/inner/a.txt', 'other\n')
     await(s, 'two/inner/a.txt', CHANGED, since)
-    t.eq({}, told(s, 'one/inner/a.txt', since))
+    t.eq({}, changes_seen(s, 'one/inner/a.txt', since))
   end)
 
-  it('in a folder that was deleted and made anew between two questions are told of', function()
+  it('in a directory that was deleted and created again are reported', function()
     project.write('one/a.txt', 'text\n')
     local s = watching()
     vim.fn.delete(project.root .. '/one', 'rf')
@@ -111,7 +111,7 @@ describe('files that others change', function()
     await(s, 'one/c.txt', MADE, 0)
   end)
 
-  it('and that git ignores are of no interest to servers', function()
+  it('and that git ignores are not reported', function()
     vim.fn.system({ 'git', 'init', '-q', project.root })
     project.write('.gitignore', 'target/\n*.o\n')
     local s = watching()
@@ -124,16 +124,16 @@ describe('files that others change', function()
     project.write('c.txt', 'text\n')
     await(s, 'c.txt', MADE, 0)
     for _, name in ipairs({ 'target/deep/a.txt', 'target/deep/b.txt', 'a.o', 'new/b.o' }) do
-      t.eq({ name }, { name, unpack(told(s, name, 0)) })
+      t.eq({ name }, { name, unpack(changes_seen(s, name, 0)) })
     end
   end)
 
-  it('and that references lack are asked for again, then reported', function()
+  it('and that references lack lead to another request, then to a warning', function()
     local location = { uri = vim.uri_from_fname(project.root .. '/late.txt'), range = double.range(0, 0, 3) }
     local s, asked, is_late = nil, 0, false
     s = ready({ referencesProvider = true }, {
       ['textDocument/references'] = function()
-        asked = asked + math.min(1, #told(s, 'late.txt', 0))
+        asked = asked + math.min(1, #changes_seen(s, 'late.txt', 0))
         return asked > 1 and not is_late and { location } or {}
       end,
     })
@@ -152,7 +152,7 @@ describe('files that others change', function()
     t.matches('^double may not have read late.txt yet', answer.incomplete)
   end)
 
-  it('behind a link to a directory are not of the project', function()
+  it('behind a link to a directory are not reported', function()
     local s = watching()
     local outside = vim.fn.tempname()
     vim.fn.mkdir(outside, 'p')
@@ -160,10 +160,10 @@ describe('files that others change', function()
     assert(vim.uv.fs_symlink(outside, project.root .. '/linked'))
     project.write('c.txt', 'text\n')
     await(s, 'c.txt', MADE, 0)
-    t.eq({}, told(s, 'linked/a.txt', 0))
+    t.eq({}, changes_seen(s, 'linked/a.txt', 0))
   end)
 
-  it('are looked at in a time that grows with their number alone', function()
+  it('are checked in linear time', function()
     local DirectoryWatch = require('mcp-tools.editor.lsp.directory_watch')
     local function nothing() end
     local watch, changes = DirectoryWatch.new('spec'), {}
@@ -180,12 +180,12 @@ describe('files that others change', function()
     watch:close()
   end)
 
-  it('in a project that was deleted and made anew are told of', function()
+  it('in a project that was deleted and created again are reported', function()
     local s = watching()
-    for _ = 1, 3 do -- the new folder often has the number of the old one
+    for _ = 1, 3 do -- the new directory often has the same inode
       vim.fn.delete(project.root, 'rf')
       project.write('text.txt', 'one\n')
-      t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
+      is_known()
       local since = #s.told
       project.write('later.txt', 'text\n')
       await(s, 'later.txt', MADE, since)
@@ -194,53 +194,45 @@ describe('files that others change', function()
 end)
 
 describe('an edit of a server', function()
-  --- The text of a file of two lines after an action.
+  --- The lines of a file of two lines after an action.
   local function after(edit_of)
     path = project.write('text.txt', 'one\ntwo\n')
     ready({ codeActionProvider = true, hoverProvider = true }, {
-      ['textDocument/codeAction'] = {
-        { title = 'Do', edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } },
-      },
+      ['textDocument/codeAction'] = { { title = 'Do', edit = changes_of(edit_of) } },
     })
     local offered = t.ok(project.call('code_actions', { path = path, line = 1 }))
     t.ok(project.call('code_actions', { apply = offered.actions[1].id }))
-    return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    return buffer_lines()
   end
 
-  it('is found by the kind of its action, which some servers return only when asked for it', function()
+  it('is found by the kind of its action, which some servers return only on request', function()
     path = project.write('text.txt', 'one\n')
-    local change = { [vim.uri_from_fname(path)] = { { range = double.range(0, 0, 0, 3), newText = 'two' } } }
+    local change = changes_of({ range = double.range(0, 0, 0, 3), newText = 'two' })
     ready({ codeActionProvider = true, hoverProvider = true }, {
       ['textDocument/codeAction'] = function(params)
         local kind = 'source.organizeImports'
-        return vim.deep_equal({ kind }, params.context.only)
-            and { { title = 'Sort', kind = kind .. '.double', edit = { changes = change } } }
-          or {}
+        local actions = { { title = 'Sort', kind = kind .. '.double', edit = change } }
+        return vim.deep_equal({ kind }, params.context.only) and actions or {}
       end,
     })
     t.eq({}, t.ok(project.call('code_actions', { path = path })).actions)
     t.ok(project.call('code_actions', { path = path, apply = 'Organize imports' }))
-    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ 'two' }, buffer_lines())
     t.matches('no action matches', t.ok(project.call('code_actions', { path = path, apply = 'inline' })).note)
   end)
 
-  it('is not made when it would not be the one any more that was shown', function()
+  it('is refused when it differs from the one that was shown', function()
     path = project.write('text.txt', 'one\n')
     local other = project.write('other.txt', 'alpha\nbeta\n')
-    ready({ codeActionProvider = true, hoverProvider = true }, {
-      ['textDocument/codeAction'] = {
-        {
-          title = 'Do',
-          edit = { changes = { [vim.uri_from_fname(other)] = { { range = double.range(0, 0, 0, 1), newText = '' } } } },
-        },
-      },
-    })
+    local edit_of = { range = double.range(0, 0, 0, 1), newText = '' }
+    local action = { title = 'Do', edit = { changes = { [vim.uri_from_fname(other)] = { edit_of } } } }
+    ready({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = { action } })
     local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
     t.matches('%-alpha', project.call('code_actions', { apply = id, preview = true }).diff)
-    project.write('other.txt', 'of the person\nalpha\nbeta\n')
+    project.write('other.txt', 'of the user\nalpha\nbeta\n')
     t.eq('stale', (select(2, project.call('code_actions', { apply = id })) or {}).code)
-    t.eq({ 'of the person', 'alpha', 'beta' }, vim.fn.readfile(other))
-    t.matches('%-of the person', project.call('code_actions', { apply = id, preview = true }).diff)
+    t.eq({ 'of the user', 'alpha', 'beta' }, vim.fn.readfile(other))
+    t.matches('%-of the user', project.call('code_actions', { apply = id, preview = true }).diff)
     t.ok(project.call('code_actions', { apply = id }))
     t.eq({ 'alpha', 'beta' }, vim.fn.readfile(other))
   end)
@@ -251,19 +243,19 @@ describe('an edit of a server', function()
     { { 'new' }, double.range(0, 0, 0, 9999), 'new\n' },
   }) do
     it(
-      'at or behind the end of the text leaves no empty line: ' .. table.concat(case[1], ' '),
+      'at or after the end of the text leaves no empty line: ' .. table.concat(case[1], ' '),
       function() t.eq(case[1], after({ range = case[2], newText = case[3] })) end
     )
   end
 end)
 
 describe('an action', function()
-  it('whose command fails after its edit reports what was changed', function()
+  it('whose command fails after its edit reports the changes', function()
     ready({ codeActionProvider = true, hoverProvider = true, executeCommandProvider = { commands = { 'do' } } }, {
       ['textDocument/codeAction'] = {
         {
           title = 'Do',
-          edit = { changes = { [vim.uri_from_fname(path)] = { { range = double.range(0, 0, 3), newText = 'two' } } } },
+          edit = changes_of({ range = double.range(0, 0, 3), newText = 'two' }),
           command = { title = 'Do', command = 'do' },
         },
       },
@@ -271,26 +263,25 @@ describe('an action', function()
     })
     local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
     local answer = t.ok(project.call('code_actions', { apply = id }))
-    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ 'two' }, buffer_lines())
     t.eq({ 1, 'text.txt' }, { answer.places, answer.files[1].path })
     t.matches('no luck', answer.failed)
   end)
 
-  it('can be applied whichever of a long list it is', function()
+  it('can be applied at any place in a long list', function()
     local list = {}
     for i = 1, 400 do
-      local edit_of = { range = double.range(0, 0, 3), newText = 'line ' .. i }
-      list[i] = { title = 'Do ' .. i, edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
+      list[i] = { title = 'Do ' .. i, edit = changes_of({ range = double.range(0, 0, 3), newText = 'line ' .. i }) }
     end
     ready({ codeActionProvider = true, hoverProvider = true }, { ['textDocument/codeAction'] = list })
     local offered = t.ok(project.call('code_actions', { path = path, line = 1, limit = 1000 })).actions
     t.eq(400, #offered)
     t.ok(project.call('code_actions', { apply = offered[1].id }))
-    t.eq({ 'line 1' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ 'line 1' }, buffer_lines())
   end)
 end)
 
-it('calls of a function are told before those of its callers', function()
+it('callers of a function come before their own callers', function()
   local uri = vim.uri_from_fname(path)
   local function item(name, line)
     local range = double.range(line, 0, 1)
@@ -315,7 +306,7 @@ it('calls of a function are told before those of its callers', function()
   t.eq({ { 'a', 'b', 'c' }, true }, { names, answer.truncated })
 end)
 
-it('a file without a server is not waited for twice', function()
+it('a file without a server is awaited only once', function()
   vim.bo[vim.fn.bufadd(path)].filetype = 'plain'
   local begun
   for _ = 1, 6 do
@@ -325,23 +316,19 @@ it('a file without a server is not waited for twice', function()
   t.ok(vim.uv.hrtime() - begun < 1e9) -- five times
 end)
 
-it('commands of a server at the same time leave the edits that come later to the person', function()
-  local s = ready({
-    codeActionProvider = true,
-    hoverProvider = true,
-    executeCommandProvider = { commands = { 'do' } },
-  }, { ['textDocument/codeAction'] = { { title = 'Do', command = { title = 'Do', command = 'do' } } } })
+it('concurrent commands of a server do not capture later edits', function()
+  local capabilities =
+    { codeActionProvider = true, hoverProvider = true, executeCommandProvider = { commands = { 'do' } } }
+  local action = { title = 'Do', command = { title = 'Do', command = 'do' } }
+  local s = ready(capabilities, { ['textDocument/codeAction'] = { action } })
   local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
   local one = project.start('code_actions', { apply = id })
   local two = project.start('code_actions', { apply = id })
   result_of(one)
   result_of(two)
-  local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
-  s.dispatchers.server_request(
-    'workspace/applyEdit',
-    { edit = { changes = { [vim.uri_from_fname(path)] = { edit_of } } } }
-  )
-  t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+  local edit_of = changes_of({ range = double.range(0, 0, 3), newText = 'two' })
+  s.dispatchers.server_request('workspace/applyEdit', { edit = edit_of })
+  t.eq({ 'two' }, buffer_lines())
 end)
 
 describe('the preview of a change by a server', function()
@@ -354,49 +341,50 @@ describe('the preview of a change by a server', function()
 
   local function edit(line, first, last, text) return { range = double.range(line, first, last), newText = text } end
 
-  --- A server that is ready and gives this answer.
+  --- Starts a server that is ready and gives this answer.
   local function serve(capabilities, method, answer)
     local s = double.start(bufnr, project.root, capabilities, { [method] = answer })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     return s
   end
 
-  --- What a preview says at first, and when it has been told that there is more.
-  local function told(preview, args)
+  --- The first text of a preview, and the complete one or its error.
+  local function shown(preview, args)
     local at_first, err = preview(args)
     t.eq(nil, err)
     local ended, fault = false, nil
     local text = preview(args, function(why)
       ended, fault = true, why
     end)
-    t.eq(at_first, text) -- a yes before it has come is for that
+    t.eq(at_first, text) -- an early approval is for this text
     t.wait(function() return ended end, 10000, 'the dry run')
     return at_first, fault or (preview(args))
   end
 
-  it('shows a code action that is named by its kind, and refuses one that nobody offers', function()
-    local change = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno') } }
-    serve({ codeActionProvider = true, hoverProvider = true }, 'textDocument/codeAction', function(params)
-      local is_fix = vim.deep_equal({ 'quickfix' }, params.context.only)
-      return is_fix and { { title = 'Translate', kind = 'quickfix', edit = { changes = change } } } or {}
-    end)
+  it('shows a code action that is named by its kind, and refuses an unknown one', function()
+    local action = { title = 'Translate', kind = 'quickfix', edit = changes_of(edit(0, 0, 3, 'uno')) }
+    serve(
+      { codeActionProvider = true, hoverProvider = true },
+      'textDocument/codeAction',
+      function(params) return vim.deep_equal({ 'quickfix' }, params.context.only) and { action } or {} end
+    )
     local actions = require('mcp-tools.tools.code.actions')
     local args = actions.prepare({ path = path, kinds = { 'quick fix' }, apply = 'translate', limit = 100 })
-    t.matches('%-one\n%+uno\n', select(2, told(actions.preview, args)))
-    local _, err = told(actions.preview, { path = path, apply = 'inline', limit = 100 })
+    t.matches('%-one\n%+uno\n', select(2, shown(actions.preview, args)))
+    local _, err = shown(actions.preview, { path = path, apply = 'inline', limit = 100 })
     t.eq('not_found', err.code)
     t.matches('no action matches', err.message)
   end)
 
   describe('a rename', function()
-    it('is shown as the difference that its server makes, which holds for the text that it is of', function()
-      local changes = { [vim.uri_from_fname(path)] = { edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno') } }
-      serve({ renameProvider = true }, 'textDocument/rename', { changes = changes })
+    it('is shown as a diff, which is valid for the current text only', function()
+      local change = changes_of(edit(0, 0, 3, 'uno'), edit(1, 4, 7, 'uno'))
+      serve({ renameProvider = true }, 'textDocument/rename', change)
       local args = { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 }
-      local at_first, then_ = told(rename.preview, args)
+      local at_first, then_ = shown(rename.preview, args)
       t.matches('^renames the symbol in line 1 of .* to uno in the whole project\n', at_first)
       t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
-      t.eq({ 'one', 'two one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+      t.eq({ 'one', 'two one' }, buffer_lines())
       t.eq(then_, (rename.preview(args)))
       args.new_name = 'other'
       t.matches('^renames', (rename.preview(args)))
@@ -405,16 +393,16 @@ describe('the preview of a change by a server', function()
       t.matches('^renames', (rename.preview(args)))
     end)
 
-    it('that the server refuses says so', function()
+    it('that the server refuses has its reason', function()
       serve({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
-      local _, fault = told(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 })
+      local _, fault = shown(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 })
       t.matches('no such name', fault.message)
     end)
   end)
 
-  it('formatting is shown as the difference that its server makes; there is nothing to ask for without one', function()
+  it('formatting is shown as a diff, and is an error when nothing changes', function()
     local s = serve({ documentFormattingProvider = true }, 'textDocument/formatting', { edit(0, 0, 3, 'ONE') })
-    local at_first, then_ = told(format.preview, { path = path })
+    local at_first, then_ = shown(format.preview, { path = path })
     t.matches('^formats .*text.txt, lines 1 to the last\n', at_first)
     t.matches('%-one\n%+ONE', then_)
     vim.api.nvim_buf_set_lines(bufnr, 2, 2, false, { 'more' })

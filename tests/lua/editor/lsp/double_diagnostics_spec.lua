@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- Diagnostics of a server that does what a test says: are they for the current text?
+-- Whether diagnostics of a scripted server are for the current text.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
@@ -10,18 +10,11 @@ local t = require('helpers')
 local path, bufnr
 local start, result_of = double_project.start, double_project.result_of
 
-local function attached(begin)
-  return function(...)
-    local s
-    s, bufnr = begin(...)
-    return s
-  end
-end
-local server, ready = attached(double_project.server), attached(double_project.ready)
+local server, ready = double_project.starters(function(number) bufnr = number end)
 
 local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines) end
 
---- Publishes about the present text when the server has received it.
+--- Publishes for the current text when the server has received it.
 local function publish(s, messages)
   local version = vim.lsp.util.buf_versions[bufnr]
   t.wait(function()
@@ -38,7 +31,7 @@ end)
 after_each(project.close)
 
 describe('diagnostics', function()
-  it('of an older version are not fresh, and those of the present one are', function()
+  it('of an older version are not current, those of the current one are', function()
     local s = ready({ hoverProvider = true })
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
     local old = vim.lsp.util.buf_versions[bufnr]
@@ -46,20 +39,20 @@ describe('diagnostics', function()
     local call = start('diagnostics_list', { path = path })
     s:publish(bufnr, old, {})
     vim.wait(400)
-    t.ok(not call:ended(), 'clean by what was said of an older text')
+    t.ok(not call:ended())
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'wrong' })
     local result = result_of(call)
     t.eq({ true, 1 }, { result.checked == 'yes', #result.new })
     t.eq('1:1 error: wrong', result.new[1])
   end)
 
-  it('of a file that is read again are of the text that was read', function()
+  it('of a file that is reloaded are for the new text', function()
     local s = server({ hoverProvider = true })
     local version = vim.lsp.util.buf_versions[bufnr]
     s:publish(bufnr, version, {})
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
     s.opens = function()
-      s:publish(bufnr, version, { 'of the text before' })
+      s:publish(bufnr, version, { 'for the old text' })
       s:publish(bufnr, nil, {}) -- about the file that was closed
       vim.defer_fn(function() s:publish(bufnr, version, { 'wrong' }) end, 300)
     end
@@ -68,16 +61,16 @@ describe('diagnostics', function()
     t.eq({ true, { '1:1 error: wrong' } }, { result.checked == 'yes', result.new })
   end)
 
-  it('of the present version are not all while the server works on what it has just been told', function()
+  it('of the current version are incomplete while the server is still checking', function()
     local s = ready({ hoverProvider = true })
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
     edit({ 'two' })
     local call = start('diagnostics_list', { path = path })
-    -- What basedpyright does when it has no time left between two files.
+    -- As basedpyright does when it runs out of time between two files.
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     s:progress('begin', { title = 'checking' })
     vim.wait(300)
-    t.ok(not call:ended(), 'clean by what was said of a part')
+    t.ok(not call:ended())
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'wrong' })
     s:progress('end')
     local result = result_of(call)
@@ -91,7 +84,7 @@ describe('diagnostics', function()
     t.matches('double is still indexing %(checking%)', result.why)
   end)
 
-  it('that never come are never called clean', function()
+  it('that never come are not reported as clean', function()
     ready({ hoverProvider = true })
     edit({ 'two' })
     local result = project.call('diagnostics_list', { path = path, timeout_ms = 700 })
@@ -101,24 +94,22 @@ describe('diagnostics', function()
     t.ok(list.checked ~= 'yes')
   end)
 
-  it('of a server without versions are those after the change, when it has gone quiet', function()
+  it('of a server without versions are those after the change, once it is quiet', function()
     local s = server({ hoverProvider = true })
-    s.opens = function() -- as each server speaks of a file that is opened
-      s:publish(bufnr, nil, {})
-    end
+    s.opens = function() s:publish(bufnr, nil, {}) end -- as servers do for a file that is opened
     s.opens()
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
     s.opens = nil
     edit({ 'two' })
     local call = start('diagnostics_list', { path = path })
-    s:publish(bufnr, nil, {}) -- what it thought of the text before
+    s:publish(bufnr, nil, {}) -- for the old text
     vim.wait(150)
     s:publish(bufnr, nil, { 'wrong' })
     local result = result_of(call)
     t.eq({ true, { '1:1 error: wrong' } }, { result.checked == 'yes', result.new })
   end)
 
-  it('of a server that stays silent are assumed, without reopening the file behind the editor', function()
+  it('of a silent server are assumed, without reopening the file', function()
     local s = server({ hoverProvider = true })
     s:publish(bufnr, nil, { 'old' })
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
@@ -135,39 +126,31 @@ describe('diagnostics', function()
     end
   end)
 
-  it('are not waited for from a client that never publishes', function()
-    local silent = server({ hoverProvider = true })
-    local s = double.start(bufnr, project.root, { hoverProvider = true }, {})
-    project.call('editor_servers')
-    for i = 1, 3 do
-      edit({ 'text ' .. i })
-      local begun, call = vim.uv.hrtime(), start('diagnostics_list', { path = path, timeout_ms = 15000 })
-      publish(s, { 'wrong ' .. i })
-      local result = result_of(call, 12000)
-      t.eq({ true, { ('1:1 error: wrong %d'):format(i) } }, { result.checked == 'yes', result.new })
-      t.ok(i == 1 or vim.uv.hrtime() - begun < 1.5e9, 'it was waited for again')
-    end
-    t.eq('yes', project.call('diagnostics_list', { path = path, wait_ms = 0 }).checked)
-    t.ok(silent)
-  end)
-
-  it('are not waited for from a client that publishes about other files only', function()
-    local other = vim.fn.bufadd(project.write('other.txt', 'one\n'))
-    vim.fn.bufload(other)
-    local s = server({ hoverProvider = true })
-    local elsewhere = double.start(bufnr, project.root, { hoverProvider = true }, {})
-    elsewhere:publish(other, nil, {})
-    s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    for i = 1, 2 do
-      edit({ 'text ' .. i })
-      local begun, call = vim.uv.hrtime(), start('diagnostics_list', { path = path })
-      publish(s, {})
-      t.eq('yes', result_of(call, 12000).checked)
-      t.ok(i == 1 or vim.uv.hrtime() - begun < 1.2e9, 'it was waited for again')
+  it('are not awaited from a client that never publishes, or only for other files', function()
+    for _, publishes in ipairs({ false, true }) do
+      local other_client = server({ hoverProvider = true })
+      local s = double.start(bufnr, project.root, { hoverProvider = true }, {})
+      if publishes then
+        local other = vim.fn.bufadd(project.write('other.txt', 'one\n'))
+        vim.fn.bufload(other)
+        other_client:publish(other, nil, {})
+      end
+      project.call('editor_servers')
+      for i = 1, 3 do
+        edit({ 'text ' .. i })
+        local begun, call = vim.uv.hrtime(), start('diagnostics_list', { path = path, timeout_ms = 15000 })
+        publish(s, { 'wrong ' .. i })
+        local result = result_of(call, 12000)
+        t.eq({ 'yes', { ('1:1 error: wrong %d'):format(i) } }, { result.checked, result.new })
+        t.ok(i == 1 or vim.uv.hrtime() - begun < 1.5e9)
+      end
+      t.eq('yes', project.call('diagnostics_list', { path = path, wait_ms = 0 }).checked)
+      clients.stop(other_client.client, true)
+      clients.stop(s.client, true)
     end
   end)
 
-  it('of clients that never publish are unknown, which is known at once', function()
+  it('of clients that never publish are unknown without a wait', function()
     server({ hoverProvider = true })
     project.call('diagnostics_list', { path = path })
     edit({ 'two' })
@@ -178,7 +161,7 @@ describe('diagnostics', function()
     t.eq('unknown', result.checked)
   end)
 
-  it('of a server without versions are not settled while it computes', function()
+  it('of a server without versions are incomplete while it computes', function()
     local s
     local computes = false
     s = server({ hoverProvider = true }, {
@@ -198,7 +181,7 @@ describe('diagnostics', function()
     t.eq({ '1:1 error: late' }, result_of(call).new)
   end)
 
-  it('that a severity leaves out are not called fixed', function()
+  it('that a severity filters are not reported as fixed', function()
     local s = server({ hoverProvider = true })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'an error' })
     local ns = vim.api.nvim_create_namespace('spec')
@@ -209,7 +192,7 @@ describe('diagnostics', function()
     t.eq({ {}, {}, { '1:1 error: an error' } }, { result.new, result.fixed, result.diagnostics })
   end)
 
-  it('that are fixed go away for the user as well, where the server has an identifier', function()
+  it('that are fixed disappear for the user as well, if the server has an identifier', function()
     local items = { { range = double.range(0, 0, 1), message = 'pulled', severity = 2 } }
     server({
       diagnosticProvider = { identifier = 'own', interFileDependencies = false, workspaceDiagnostics = false },
@@ -228,9 +211,9 @@ describe('diagnostics', function()
     t.wait(function() return #vim.diagnostic.get(bufnr) == 0 end)
   end)
 
-  it('are asked for where the server can be asked', function()
+  it('are pulled from a server that supports that', function()
     local items = { { range = double.range(0, 0, 1), message = 'pulled', severity = 2 } }
-    local s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
+    server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
       ['textDocument/diagnostic'] = function() return { kind = 'full', items = items } end,
     })
     local result = project.call('diagnostics_list', { path = path })
@@ -241,10 +224,9 @@ describe('diagnostics', function()
     edit({ 'two' })
     result = project.call('diagnostics_list', { path = path })
     t.eq({ true, {}, 1 }, { result.checked == 'yes', result.new, #result.fixed })
-    t.ok(s)
   end)
 
-  it('that were asked for are none of a text that came meanwhile', function()
+  it('that were pulled for an older text are pulled again', function()
     local asked = 0
     local item = { range = double.range(0, 0, 1), message = 'wrong', severity = 1 }
     server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
@@ -261,7 +243,7 @@ describe('diagnostics', function()
     t.eq({ true, { '1:1 error: wrong' } }, { result.checked == 'yes', result.new })
   end)
 
-  it('whose question somebody else cancelled are asked for again', function()
+  it('whose request was cancelled by someone else are pulled again', function()
     local asked, s = 0, nil
     local item = { range = double.range(0, 0, 1), message = 'wrong', severity = 1 }
     s = server({ diagnosticProvider = { interFileDependencies = false, workspaceDiagnostics = false } }, {
@@ -273,16 +255,16 @@ describe('diagnostics', function()
           end
         end
         if asked == 1 then
-          return double.SILENT -- Neovim tells nobody of an answer that says that it was cancelled
+          return double.SILENT -- Neovim ignores an answer that says that it was cancelled
         end
-        return { kind = 'full', items = asked > 2 and { item } or {} } -- as basedpyright answers what was cancelled
+        return { kind = 'full', items = asked > 2 and { item } or {} } -- as basedpyright answers a cancelled one
       end,
     })
     local result = project.call('diagnostics_list', { path = path })
     t.eq({ true, { '1:1 error: wrong' } }, { result.checked == 'yes', result.new })
   end)
 
-  it('of a file that is closed while they are waited for end in an error', function()
+  it('of a file that is closed during the wait are an error', function()
     ready({ hoverProvider = true })
     t.eq('yes', project.call('diagnostics_list', { path = path }).checked)
     edit({ 'two' })
@@ -295,7 +277,7 @@ describe('diagnostics', function()
 end)
 
 describe('diagnostics after edits', function()
-  --- Changes the text, and waits until the server is known to have been told.
+  --- Changes the text, and waits until the server has been notified.
   local function change(of, lines)
     local before = of.changed_at
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
@@ -309,10 +291,10 @@ describe('diagnostics after edits', function()
     return #vim.tbl_filter(function(each) return each.method == method end, s.asked)
   end
 
-  describe('work of a server', function()
+  describe('progress of a server', function()
     local REFERENCES = { referencesProvider = true, textDocumentSync = 1 }
 
-    -- As after a while: no file was opened lately.
+    -- As after a while: no file was opened recently.
     local function settled()
       local s = server(REFERENCES, { ['textDocument/references'] = {} })
       project.call('editor_servers')
@@ -323,7 +305,7 @@ describe('diagnostics after edits', function()
       return s, of
     end
 
-    it('that a changed text has set off is not waited for', function()
+    it('after a change of text is not awaited', function()
       local s, of = settled()
       change(of, { 'two' })
       s:progress('begin', { title = '', message = '1 file to analyze' })
@@ -331,7 +313,7 @@ describe('diagnostics after edits', function()
       t.eq('ready', project.call('editor_servers').servers[1].state)
     end)
 
-    it('is waited for when a file has just been opened, or nothing was changed', function()
+    it('is awaited when a file was just opened, or nothing was changed', function()
       local s, of = settled()
       s:progress('begin', { title = 'Indexing' })
       local call = double_project.start('symbol_references', { path = path, line = 1, column = 1 })
@@ -346,11 +328,11 @@ describe('diagnostics after edits', function()
     end)
   end)
 
-  describe('diagnostics in the answer of an edit', function()
-    it('are not called clean as long as the server has published for an older text only', function()
+  describe('diagnostics in the result of an edit', function()
+    it('are not reported as clean while the server has only published for an older text', function()
       local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
       project.call('editor_servers')
-      s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'of before' })
+      s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'old' })
       local edits = { { search = 'one', replace = 'two' } }
       local one = t.ok(project.call('file_edit', { path = path, edits = edits })).diagnostics[1]
       t.eq({ { 'two' }, 'assumed' }, { vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), one.checked })
@@ -360,7 +342,7 @@ describe('diagnostics after edits', function()
     end)
   end)
 
-  it('an edit reports the errors that it makes in other open files', function()
+  it('an edit reports the errors that it causes in other open files', function()
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     local other = vim.fn.bufadd(project.write('other.txt', 'one\n'))
     vim.fn.bufload(other)
@@ -383,7 +365,7 @@ describe('diagnostics after edits', function()
     vim.bo[bufnr].modified = false
   end)
 
-  it('an edit that only moves an error does not call it new', function()
+  it('an edit that moves an error does not report it as new', function()
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     project.call('editor_servers')
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'old' })

@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- Renames, quotes and symbols without a line, by servers that do what a test says.
+-- Renames, quotes and symbols without a line, with scripted servers.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local double = require('lsp_double')
@@ -10,36 +10,29 @@ local t = require('helpers')
 local path, bufnr
 local start, result_of = double_project.start, double_project.result_of
 
-local function attached(begin)
-  return function(...)
-    local s
-    s, bufnr = begin(...)
-    return s
-  end
-end
-local server, ready = attached(double_project.server), attached(double_project.ready)
+local server, ready = double_project.starters(function(number) bufnr = number end)
 
 local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines) end
+
+--- Calls a tool at the first character of the file.
+local function ask(tool, args)
+  return project.call(tool, vim.tbl_extend('force', { path = path, line = 1, column = 1 }, args or {}))
+end
 
 before_each(function() path = double_project.open() end)
 after_each(project.close)
 
-describe('a server at work', function()
-  it('is told of with its percentage, and what it cannot know yet is no empty answer', function()
+describe('a server that is indexing', function()
+  it('is reported with its percentage; without a full answer the call waits or is busy', function()
     local s = server({ referencesProvider = true, renameProvider = true }, { ['textDocument/references'] = {} })
-    project.call('editor_servers') -- from now on somebody listens
+    project.call('editor_servers') -- starts to listen to the server
     s:publish(bufnr, 0, {})
     local args = { path = path, line = 1, column = 1, limit = 5 }
     s:progress('begin', { title = 'Indexing', percentage = 40, message = '4/10' })
     local status = t.ok(project.call('editor_servers'))
-    t.eq({ 'indexing', 40, 'Indexing: 4/10', false }, {
-      status.servers[1].state,
-      status.servers[1].percentage,
-      status.servers[1].doing,
-      status.ready,
-    })
-    local _, err =
-      project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'x', timeout_ms = 100 })
+    t.has({ state = 'indexing', percentage = 40, doing = 'Indexing: 4/10' }, status.servers[1])
+    t.eq(false, status.ready)
+    local _, err = ask('symbol_rename', { new_name = 'x', timeout_ms = 100 })
     t.eq('busy', err.code)
     t.matches('double is still indexing, 40 %% %(Indexing: 4/10%)', err.message)
     local call = start('symbol_references', args)
@@ -52,26 +45,22 @@ describe('a server at work', function()
     t.eq({ 'ready', true }, { status.servers[1].state, status.ready })
   end)
 
-  it('is waited for no longer than the call has time', function()
+  it('is awaited only as long as the call has time', function()
     local s = server({ referencesProvider = true }, { ['textDocument/references'] = {} })
     project.call('editor_servers')
     s:publish(bufnr, 0, {})
     s:progress('begin', { title = 'Indexing' })
     local result, err
-    require('mcp-tools').call(
-      'symbol_references',
-      { path = path, line = 1, column = 1 },
-      { timeout = 1500 },
-      function(...)
-        result, err = ...
-      end
-    )
+    local function done(...)
+      result, err = ...
+    end
+    require('mcp-tools').call('symbol_references', { path = path, line = 1, column = 1 }, { timeout = 1500 }, done)
     t.wait(function() return result or err end, 8000)
     t.eq('busy', err.code)
     t.matches('still indexing', err.message)
   end)
 
-  it('is not waited for when its progress is that of our own question', function()
+  it('is not awaited when its progress belongs to our own request', function()
     local s
     s = server({ hoverProvider = true }, {
       ['textDocument/hover'] = function(params)
@@ -85,21 +74,16 @@ describe('a server at work', function()
   end)
 end)
 
--- As typescript-language-server, which answers from single files until it begins to load the project.
-describe('a server that gives no sign of what it has read', function()
-  local capabilities = {
-    callHierarchyProvider = true,
-    definitionProvider = true,
-    implementationProvider = true,
-    documentSymbolProvider = true,
-    referencesProvider = true,
-    renameProvider = true,
-    workspaceSymbolProvider = true,
-  }
+-- Like typescript-language-server, which answers from single files until it loads the project.
+describe('a server that does not report what it has indexed', function()
+  local capabilities = { documentSymbolProvider = true }
+  for _, name in ipairs({ 'callHierarchy', 'definition', 'implementation', 'references', 'rename', 'workspaceSymbol' }) do
+    capabilities[name .. 'Provider'] = true
+  end
   local at = double.range(0, 0, 3)
   local item = { name = 'one', kind = 12, range = at, selectionRange = at }
 
-  --- Starts it, as if it were that old.
+  --- Starts a server that seems to be this old.
   local function old(seconds, answers)
     local s = server(capabilities, answers)
     local state = require('mcp-tools.editor.lsp.server_state').of(s.client)
@@ -109,7 +93,7 @@ describe('a server that gives no sign of what it has read', function()
 
   before_each(function() require('mcp-tools.editor.lsp.server_state').ensure_listening() end)
 
-  it('is asked again when it reads the project after its answer', function()
+  it('is asked again when it loads the project after its answer', function()
     local location = { uri = vim.uri_from_fname(path), range = at }
     local called = vim.tbl_extend('error', { uri = location.uri }, item)
     for tool, case in pairs({
@@ -137,27 +121,24 @@ describe('a server that gives no sign of what it has read', function()
           return {}
         end,
       })
-      local answer = t.ok(project.call(tool, case.args or { path = path, line = 1, column = 1 }))
+      local answer = t.ok(ask(tool))
       t.eq({ 1, 1, nil }, { asked, answer.total, answer.incomplete })
       clients.stop(s.client, true)
     end
   end)
 
-  it('is doubted while it is young, and believed later', function()
-    local function ask(tool, new_name)
-      return project.call(tool, { path = path, line = 1, column = 1, new_name = new_name })
-    end
+  it('may be incomplete while it is young, and is complete later', function()
     local s = old(16, { ['textDocument/references'] = {}, ['textDocument/documentSymbol'] = {} })
     local _, err = ask('symbol_references')
     t.eq('busy', err.code)
     t.matches('double may still be indexing', err.message)
-    _, err = ask('symbol_rename', 'new')
+    _, err = ask('symbol_rename', { new_name = 'new' })
     t.matches('nothing was changed', err.message)
     t.eq('busy', err.code)
     s.answers['textDocument/references'] = { { uri = vim.uri_from_fname(path), range = at } }
     t.matches('double may still be indexing', ask('symbol_references').incomplete)
 
-    -- Symbols that it does not know yet are not remembered as none.
+    -- Symbols that it does not know yet are not cached as none.
     local symbols = require('mcp-tools.editor.symbol')
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'one', 'two' })
     local function file()
@@ -197,23 +178,21 @@ describe('a rename', function()
 
   local function renamer(edited, change)
     path = project.write('text.txt', 'one\none\n')
-    local s = ready(
-      { renameProvider = true, definitionProvider = true, referencesProvider = true, hoverProvider = true },
-      vim.tbl_extend('force', answers(edited), change or {})
-    )
-    return s
+    local capabilities =
+      { renameProvider = true, definitionProvider = true, referencesProvider = true, hoverProvider = true }
+    return ready(capabilities, vim.tbl_extend('force', answers(edited), change or {}))
   end
 
-  it('that would leave a place out is refused', function()
+  it('that would omit a reference is refused', function()
     renamer({ 0 })
-    local result, err = project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'new' })
+    local result, err = ask('symbol_rename', { new_name = 'new' })
     t.eq(nil, result)
     t.eq('busy', err.code)
     t.matches('would leave out text.txt:2', err.message)
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
-  it('onto a name that is taken is refused by the symbols of the file, and changes nothing', function()
+  it('to a name that the same scope already has is refused, and changes nothing', function()
     local function symbol(name, line, children)
       local at = range(line, 0, 3)
       return { name = name, kind = 6, range = at, selectionRange = at, children = children }
@@ -225,17 +204,16 @@ describe('a rename', function()
     edit({ 'one', 'one', 'new', 'Box', 'other' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
     for _, dry_run in ipairs({ true, false }) do
-      local args = { path = path, line = 1, column = 1, new_name = 'new', preview = dry_run }
-      local _, err = project.call('symbol_rename', args)
+      local _, err = ask('symbol_rename', { new_name = 'new', preview = dry_run })
       t.eq('validation_error', err.code)
       t.matches('Box already defines new %(line 3%)', err.message)
     end
     t.eq('one', vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1])
-    -- A name of another scope is no conflict.
-    t.ok(project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'other', preview = true }))
+    -- A name in another scope is no conflict.
+    t.ok(ask('symbol_rename', { new_name = 'other', preview = true }))
   end)
 
-  it('onto a name that is taken in another container of a flat list is no conflict', function()
+  it('to a name in another container of a flat list is no conflict', function()
     local uri = vim.uri_from_fname(path)
     local function symbol(name, line, container)
       return { name = name, kind = 6, location = { uri = uri, range = range(line, 0, 3) }, containerName = container }
@@ -253,15 +231,13 @@ describe('a rename', function()
     s.client.server_capabilities.documentSymbolProvider = true
     edit({ 'Box', 'one', 'one', 'old', 'Bag', 'new' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    local function dry_run(name)
-      return project.call('symbol_rename', { path = path, line = 2, column = 1, new_name = name, preview = true })
-    end
+    local function dry_run(name) return ask('symbol_rename', { line = 2, new_name = name, preview = true }) end
     t.ok(dry_run('new'))
     local _, err = dry_run('old')
     t.matches('Box already defines old %(line 4%)', err.message)
   end)
 
-  it('is compared with its siblings when the server reports ranges that begin with a keyword', function()
+  it('is compared with its siblings when ranges of the server begin with a keyword', function()
     local uri = vim.uri_from_fname(path)
     local function symbol(name, first, last, container)
       local at = range(first, 0, 8, last)
@@ -275,15 +251,13 @@ describe('a rename', function()
     s.client.server_capabilities.documentSymbolProvider = true
     edit({ 'def one:', '  inner', 'def other:' })
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    local function dry_run(name)
-      return project.call('symbol_rename', { path = path, line = 1, column = 5, new_name = name, preview = true })
-    end
+    local function dry_run(name) return ask('symbol_rename', { column = 5, new_name = name, preview = true }) end
     t.ok(dry_run('inner'))
     local _, err = dry_run('other')
     t.matches('text.txt already defines other %(line 3%)', err.message)
   end)
 
-  it('of many places answers a dry run of a bounded size', function()
+  it('of many places has a preview of limited size', function()
     local lines = {}
     local s = renamer({}, {
       ['textDocument/rename'] = function(params)
@@ -299,14 +273,13 @@ describe('a rename', function()
     end
     edit(lines)
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
-    local args = { path = path, line = 1, column = 1, new_name = 'new', preview = true }
-    local answer = t.ok(project.call('symbol_rename', args))
+    local answer = t.ok(ask('symbol_rename', { new_name = 'new', preview = true }))
     t.eq(3000, answer.places)
     t.ok(#vim.json.encode(answer) < 24000)
     t.matches('more lines', answer.diff)
   end)
 
-  it('is asked for with its diff, as long as that is what would happen', function()
+  it('asks with its diff, as long as the text does not change', function()
     renamer({ 0, 1 })
     local preview = require('mcp-tools.editor.lsp.rename').preview
     local args = { line = 1, column = 1, new_name = 'new' }
@@ -325,21 +298,18 @@ describe('a rename', function()
     t.matches('column: 99 is beyond', select(2, preview({ line = 1, column = 99, new_name = 'new' })).message)
   end)
 
-  it('that wants to rename files as well is refused', function()
-    renamer({ 0, 1 }, {
-      ['textDocument/rename'] = {
-        documentChanges = { { kind = 'rename', oldUri = 'file:///a', newUri = 'file:///b' } },
-      },
-    })
-    local _, err = project.call('symbol_rename', { path = path, line = 1, column = 1, new_name = 'new' })
+  it('that also renames files is refused', function()
+    local change = { kind = 'rename', oldUri = 'file:///a', newUri = 'file:///b' }
+    renamer({ 0, 1 }, { ['textDocument/rename'] = { documentChanges = { change } } })
+    local _, err = ask('symbol_rename', { new_name = 'new' })
     t.matches('wants to rename a file', err.message)
   end)
 end)
 
-describe('quotes of a server', function()
+describe('text from a server', function()
   local TOKEN = 'ghp_' .. ('a1B2'):rep(9)
 
-  --- Fails when an answer has the token.
+  --- Asserts that an answer has the token redacted.
   local function without_token(name, args)
     local result, err = project.call(name, vim.tbl_extend('force', { path = path }, args or {}))
     local text = vim.inspect({ result, err })
@@ -348,18 +318,18 @@ describe('quotes of a server', function()
   end
 
   describe('hover', function()
-    it('without contents is none', function()
+    it('without contents is empty', function()
       local s = ready({ hoverProvider = true })
       for _, contents in ipairs({ vim.NIL, {}, { kind = 'markdown', value = vim.NIL }, { { language = 'lua' } } }) do
         s.answers['textDocument/hover'] = { contents = contents }
-        local result, err = project.call('symbol_info', { path = path, line = 1, column = 1 })
+        local result, err = ask('symbol_info')
         t.eq('', result and result.info or err)
       end
       s.answers['textDocument/hover'] = vim.empty_dict()
-      t.eq('', project.call('symbol_info', { path = path, line = 1, column = 1 }).info)
+      t.eq('', ask('symbol_info').info)
     end)
 
-    it('and the definition are asked for at the same time', function()
+    it('and the definition are requested at the same time', function()
       local s, asked
       s = ready({ hoverProvider = true, definitionProvider = true }, {
         ['textDocument/hover'] = function()
@@ -370,13 +340,13 @@ describe('quotes of a server', function()
           return { uri = vim.uri_from_fname(path), range = double.range(0, 0, 3) }
         end,
       })
-      local result = t.ok(project.call('symbol_info', { path = path, line = 1, column = 1 }))
+      local result = t.ok(ask('symbol_info'))
       t.eq({ 'text', 'text.txt:1', 'one' }, { result.info, result.defined, result.source })
       t.eq('textDocument/definition', asked)
     end)
   end)
 
-  it('an event of language servers that somebody sets off by hand throws nothing before the person', function()
+  it('an LSP event that is triggered manually causes no error', function()
     ready({ hoverProvider = true })
     t.ok(project.call('editor_servers'))
     for _, event in ipairs({ 'LspAttach', 'LspDetach', 'LspNotify' }) do
@@ -385,7 +355,7 @@ describe('quotes of a server', function()
     end
   end)
 
-  it('secrets in what a server says of actions, errors and work in progress are withheld', function()
+  it('secrets in titles, errors and progress of a server are redacted', function()
     local s = ready({ codeActionProvider = true, hoverProvider = true }, {
       ['textDocument/codeAction'] = { { title = 'fix', disabled = { reason = 'no: ' .. TOKEN } } },
       ['textDocument/hover'] = double.fault('cannot read ' .. TOKEN),
@@ -416,7 +386,7 @@ describe('a symbol without a line', function()
     return { name = name, kind = 5, range = at, selectionRange = at, children = children }
   end
 
-  --- The answer, with the place that the server was asked about.
+  --- The position that the server was asked for, and the answer.
   local function references(args)
     local result, err = project.call('symbol_references', vim.tbl_extend('force', { path = path }, args))
     local asked
@@ -444,7 +414,7 @@ describe('a symbol without a line', function()
 
   before_each(function() project.write('text.txt', table.concat(TEXT, '\n') .. '\n') end)
 
-  it('is where the server defines it, not in the first comment', function()
+  it('is at its definition, not in the first comment', function()
     serve({ documentSymbolProvider = true, documentHighlightProvider = true })
     t.eq({ 2, 6 }, (references({ symbol = 'post_entry' })))
     t.eq({ 5, 6 }, (references({ symbol = 'Journal/close' })))
@@ -452,7 +422,7 @@ describe('a symbol without a line', function()
     t.eq({ 4, 6 }, (references({ symbol = '/Journal' })))
   end)
 
-  it('is found by its container, when the server answers with a flat list', function()
+  it('is found by its container in a flat list', function()
     local function flat(name, line, container)
       local location = { uri = vim.uri_from_fname(path), range = double.range(line, 6, 6 + #name) }
       return { name = name, kind = 6, location = location, containerName = container }
@@ -469,12 +439,12 @@ describe('a symbol without a line', function()
     t.eq({ 4, 6 }, (references({ symbol = '/Journal' })))
   end)
 
-  it('is where the server knows the word as a name, when it is not defined', function()
+  it('is at a use that the server knows, when it is not defined', function()
     serve({ documentSymbolProvider = true, documentHighlightProvider = true })
     t.eq({ 7, 0 }, (references({ symbol = 'total' })))
   end)
 
-  it('is an error that names the definitions, when it is ambiguous or only in comments', function()
+  it('is refused with the definitions, when it is ambiguous or only in comments', function()
     serve({ documentSymbolProvider = true, documentHighlightProvider = true })
     local asked, err = references({ symbol = 'close' })
     t.eq({ nil, 'validation_error' }, { asked, err.code })
@@ -486,12 +456,12 @@ describe('a symbol without a line', function()
     t.matches('Ledger/close', err.message)
   end)
 
-  it('on a line is on that line', function()
+  it('with a line is on that line', function()
     serve({ documentSymbolProvider = true, documentHighlightProvider = true })
     t.eq({ 5, 6 }, (references({ symbol = 'close', line = 6 })))
   end)
 
-  it('is the first such text, when no server can tell', function()
+  it('is the first matching text without a server that knows', function()
     serve({})
     t.eq({ 0, 3 }, (references({ symbol = 'post_entry' })))
   end)

@@ -15,7 +15,7 @@ local syntax = double.node
 
 local function split(text) return vim.split(text, '\n', { plain = true }) end
 
---- The outline of a text that is in no buffer.
+--- The outline of a text without a buffer.
 local function outline_of(text, filetype)
   local lines, file = split(text), nil
   symbol.of_text(lines, filetype, function(found) file = found end)
@@ -24,33 +24,21 @@ local function outline_of(text, filetype)
   return table.concat(overview.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
 end
 
---- Symbols as a server has them: { name, kind, line, end_line, children }.
+--- Symbols as a server returns them: { name, kind, line, end_line, children }.
 local served
 function served(list)
   return vim.tbl_map(function(each)
     local name, kind, line, end_line, children = unpack(each)
-    return {
-      name = name,
-      kind = kind,
-      line = line,
-      end_line = end_line,
-      range = { line - 1, 0, end_line - 1, math.huge },
-      at = { line - 1, 0 },
-      units = 'utf-8',
-      children = served(children or {}),
-    }
+    local node = { name = name, kind = kind, line = line, end_line = end_line, units = 'utf-8', at = { line - 1, 0 } }
+    node.range, node.children = { line - 1, 0, end_line - 1, math.huge }, served(children or {})
+    return node
   end, list)
 end
 
 describe('a name path', function()
+  local post = { 'post', 'method', 5, 13, { { 'inner', 'function', 12, 12 } } }
   local top = symbol_tree.prune(served({
-    {
-      'Ledger',
-      'class',
-      4,
-      15,
-      { { 'post', 'method', 5, 13, { { 'inner', 'function', 12, 12 } } }, { 'post_all', 'method', 15, 15 } },
-    },
+    { 'Ledger', 'class', 4, 15, { post, { 'post_all', 'method', 15, 15 } } },
     { 'post', 'function', 17, 17 },
     { 'post', 'function', 19, 19 },
   }))
@@ -60,7 +48,7 @@ describe('a name path', function()
     return found and found.line, err
   end
 
-  it('means what ends with it, from the top when it begins with a slash', function()
+  it('matches what ends with it, or the whole path when it begins with a slash', function()
     t.eq(4, (one('Ledger')))
     t.eq(5, (one('Ledger/post')))
     t.eq(5, (one('/Ledger/post')))
@@ -70,7 +58,7 @@ describe('a name path', function()
     t.eq('not_found', select(2, one('Journal/post')).code)
   end)
 
-  it('tells those of one name apart by their number', function()
+  it('distinguishes symbols of one name by their number', function()
     t.eq(17, (one('/post[1]')))
     t.eq(19, (one('/post[2]')))
     t.eq('not_found', select(2, one('/post[3]')).code)
@@ -80,19 +68,16 @@ describe('a name path', function()
   it('of several symbols is refused with their names', function()
     local _, err = one('post')
     t.eq('validation_error', err.code)
-    t.eq(
-      'symbol: "post" matches 3 symbols of a.py: Ledger/post (line 5), post[1] (line 17), post[2] (line 19);'
-        .. ' give the whole path of one',
-      err.message
-    )
+    local names = 'Ledger/post (line 5), post[1] (line 17), post[2] (line 19)'
+    t.matches(vim.pesc('"post" matches 3 symbols of a.py: ' .. names), err.message)
   end)
 
-  it('of none is answered with what comes near', function()
+  it('without a match gets similar names', function()
     t.matches('there is Ledger/post_all %(line 15%)$', select(2, one('post_al')).message)
     t.matches('there is Ledger %(line 4%), post%[1%]', select(2, one('nothing')).message)
   end)
 
-  it('is what a symbol is told by', function()
+  it('identifies a symbol', function()
     local paths = {}
     symbol_tree.each(top, function(node) table.insert(paths, symbol_tree.of(node, top)) end)
     t.eq({ 'Ledger', 'Ledger/post', 'Ledger/post/inner', 'Ledger/post_all', 'post[1]', 'post[2]' }, paths)
@@ -101,7 +86,7 @@ describe('a name path', function()
     end
   end)
 
-  it('that is none is refused', function()
+  it('that is malformed is refused', function()
     for _, text in ipairs({ '', '/', 'a//b', 'a/', '[1]', 'a[0]', ('a'):rep(501) }) do
       local path, err = symbol_tree.parse(text, 'symbol')
       t.eq(nil, path)
@@ -112,45 +97,41 @@ describe('a name path', function()
 end)
 
 describe('symbols of a text', function()
-  it('are not known where no parser is installed', function()
+  it('are unknown without a parser', function()
     local rows, file = outline_of('def post(amount): return amount\n', 'python')
     t.eq({ '', 'nothing' }, { rows, file.by })
     t.matches('parser', file.why)
   end)
 
-  it('are taken from the syntax of Lua', function()
-    local rows, file = outline_of(
-      table.concat({
-        'local M = {}',
-        '--- function no()',
-        'function M.open(path, cb) -- (more)',
-        '  local function inner(...) end',
-        '  return inner',
-        'end',
-        'function M:close() end',
-        'M.late = function(a) end',
-        'return {',
-        '  run = function(ctx, args)',
-        '  end,',
-        "  text = 'function none() end',",
-        '}',
-      }, '\n'),
-      'lua'
-    )
+  it('are found in the syntax of Lua', function()
+    local lua = {
+      'local M = {}',
+      '--- function no()',
+      'function M.open(path, cb) -- (more)',
+      '  local function inner(...) end',
+      '  return inner',
+      'end',
+      'function M:close() end',
+      'M.late = function(a) end',
+      'return {',
+      '  run = function(ctx, args)',
+      '  end,',
+      "  text = 'function none() end',",
+      '}',
+    }
+    local expected = {
+      'M.open 3-6: function M.open(path, cb) -- (more)',
+      '  inner 4: local function inner(...) end',
+      'M:close 7: function M:close() end',
+      'M.late 8: M.late = function(a) end',
+      'run 10: run = function(ctx, args)',
+    }
+    local rows, file = outline_of(table.concat(lua, '\n'), 'lua')
     t.eq('treesitter', file.by)
-    t.eq(
-      table.concat({
-        'M.open 3-6: function M.open(path, cb) -- (more)',
-        '  inner 4: local function inner(...) end',
-        'M:close 7: function M:close() end',
-        'M.late 8: M.late = function(a) end',
-        'run 10: run = function(ctx, args)',
-      }, '\n'),
-      rows
-    )
+    t.eq(table.concat(expected, '\n'), rows)
   end)
 
-  it('are taken from the syntax of C, Vim script, Markdown and help', function()
+  it('are found in the syntax of C, Vim script, Markdown and help', function()
     local c = table.concat({
       'struct point { int x; };',
       'typedef struct point point_t;',
@@ -172,14 +153,14 @@ describe('symbols of a text', function()
     t.matches('^1%. FIRST %[section%] %d%-%d\nSECOND %[section%] %d%-%d+$', (outline_of(help, 'help')))
   end)
 
-  it('are found in a text without any', function()
+  it('are an empty list in a text without symbols', function()
     for _, filetype in ipairs({ 'lua', 'python', 'markdown', 'query', '' }) do
       t.eq('', (outline_of('', filetype)))
       t.eq('', (outline_of('\n\nsome text\n', filetype)))
     end
   end)
 
-  it('of a buffer are kept until it changes', function()
+  it('of a buffer are cached until it changes', function()
     local bufnr = vim.api.nvim_create_buf(true, false)
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function one() end' })
     vim.bo[bufnr].filetype = 'lua'
@@ -202,7 +183,7 @@ describe('symbols of a text', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
-  it('of 50 000 lines are found in turns, in a buffer or in none, and leave no buffer', function()
+  it('of 50 000 lines are found in slices, with or without a buffer, and leave no buffer', function()
     local bufnr = vim.api.nvim_create_buf(true, false)
     vim.bo[bufnr].filetype = 'lua'
     local buffers, turns, texts = #vim.api.nvim_list_bufs(), 0, { lua = {}, c = {} }
@@ -231,7 +212,7 @@ describe('symbols of a text', function()
 end)
 
 describe('an edit of a symbol', function()
-  --- Changes a text. Symbols and the tree are what Neovim's parsers find, or as given.
+  --- Changes a text. Symbols and tree come from Neovim's parsers, or from `given`.
   local function changed(text, filetype, name, make, given)
     local lines, file, root = split(text), nil, given and given.root
     if given then
@@ -273,9 +254,9 @@ describe('an edit of a symbol', function()
     },
   }
 
-  it('replaces it whole, with an indent that fits', function()
-    local wanted =
-      CLASS:gsub('def one%(self%):\n        return 1', 'def one(self, a):\n        if a:\n            return 2')
+  it('replaces the whole symbol, with a suitable indent', function()
+    local new_text = 'def one(self, a):\n        if a:\n            return 2'
+    local wanted = CLASS:gsub('def one%(self%):\n        return 1', new_text)
     for _, body in ipairs({
       'def one(self, a):\n    if a:\n        return 2',
       '    def one(self, a):\n        if a:\n            return 2\n',
@@ -284,50 +265,34 @@ describe('an edit of a symbol', function()
     }) do
       t.eq(wanted, changed(CLASS, 'python', 'A/one', replace(body), SERVED))
     end
-    t.eq(
-      'local x = 1\nlocal M = {\n  f = function(a)\n    return a\n  end,\n}\n',
-      changed(
-        'local x = 1\nlocal M = {\n  f = function() end,\n}\n',
-        'lua',
-        'f',
-        replace('f = function(a)\n  return a\nend')
-      )
-    )
+    local function lua_with(f) return 'local x = 1\nlocal M = {\n  f = ' .. f .. ',\n}\n' end
+    local new = replace('f = function(a)\n  return a\nend')
+    t.eq(lua_with('function(a)\n    return a\n  end'), changed(lua_with('function() end'), 'lua', 'f', new))
   end)
 
-  it('writes before what belongs to it, and after it', function()
+  it('inserts before its comments and after it', function()
     local function inserted(name, where, text) return changed(CLASS, 'python', name, insert(text, where), SERVED) end
-    t.eq(
-      (CLASS:gsub('    # Two', '    def new(self):\n        pass\n\n    # Two')),
-      inserted('A/two', 'before', 'def new(self):\n    pass')
-    )
-    t.eq(
-      (CLASS:gsub('pass\n\n\nx', 'pass\n\n    def new(self): pass\n\n\nx')),
-      inserted('A/two', 'after', 'def new(self): pass\n')
-    )
+    local before = inserted('A/two', 'before', 'def new(self):\n    pass')
+    t.eq((CLASS:gsub('    # Two', '    def new(self):\n        pass\n\n    # Two')), before)
+    local after = inserted('A/two', 'after', 'def new(self): pass\n')
+    t.eq((CLASS:gsub('pass\n\n\nx', 'pass\n\n    def new(self): pass\n\n\nx')), after)
     t.eq('def new(): pass\n\n\n' .. CLASS, inserted('A', 'before', 'def new(): pass\n'))
     local rows = 'local a = 1\n\nlocal function f() end\nlocal function g() end'
-    t.eq(
-      'local a = 1\n\nlocal function f() end\nlocal function new() end\nlocal function g() end',
-      changed(rows, 'lua', 'f', insert('local function new() end', 'after'))
-    )
+    local expected = 'local a = 1\n\nlocal function f() end\nlocal function new() end\nlocal function g() end'
+    t.eq(expected, changed(rows, 'lua', 'f', insert('local function new() end', 'after')))
   end)
 
-  it('deletes it with what belongs to it', function()
-    t.eq(
-      'class A:\n    def one(self):\n        return 1\n\n\nx = 1',
-      changed(CLASS, 'python', 'A/two', edits.delete, SERVED)
-    )
+  it('deletes the symbol with its comments', function()
+    local without_two = 'class A:\n    def one(self):\n        return 1\n\n\nx = 1'
+    t.eq(without_two, changed(CLASS, 'python', 'A/two', edits.delete, SERVED))
     t.eq((CLASS:gsub('    def one.-\n\n', '')), changed(CLASS, 'python', 'A/one', edits.delete, SERVED))
     t.eq('x = 1', changed(CLASS, 'python', 'A', edits.delete, SERVED))
     t.eq('local a = 1', changed('local a = 1\n\n--- Text.\nlocal function f() end', 'lua', 'f', edits.delete))
-    t.eq(
-      '#include "a.h"\nint b(void) { return 0; }',
-      changed('#include "a.h"\nint a(void) { return 0; }\nint b(void) { return 0; }', 'c', 'a', edits.delete)
-    )
+    local c = '#include "a.h"\nint a(void) { return 0; }\nint b(void) { return 0; }'
+    t.eq('#include "a.h"\nint b(void) { return 0; }', changed(c, 'c', 'a', edits.delete))
   end)
 
-  it('takes a block comment whole', function()
+  it('includes a whole block comment', function()
     local text =
       '/* Head. */\n\n/* Doubles.\n   Not used any more.\n*/\nint twice(int x) { return 2 * x; }\n\nint b; // b'
     t.eq('/* Head. */\n\nint b; // b', changed(text, 'c', 'twice', edits.delete))
@@ -335,29 +300,23 @@ describe('an edit of a symbol', function()
     t.matches('^/%* Head%. %*/\n\nint once%(int x%);\n\n/%* Doubles', new)
   end)
 
-  it('leaves a comment behind other code, a shebang and a license', function()
+  it('keeps a comment after other code, a shebang and a license', function()
     t.eq('int b; // trailing', changed('int b; // trailing\nint f(void) {}', 'c', 'f', edits.delete))
-    t.eq(
-      '/* Copyright: nobody. */\nint b;',
-      changed('/* Copyright: nobody. */\nint f(void) {}\nint b;', 'c', 'f', edits.delete)
-    )
-    t.eq(
-      '#!/usr/bin/env lua\nreturn 1',
-      changed('#!/usr/bin/env lua\n-- Text.\nlocal function f() end\nreturn 1', 'lua', 'f', edits.delete)
-    )
+    local license = '/* Copyright: nobody. */\nint f(void) {}\nint b;'
+    t.eq('/* Copyright: nobody. */\nint b;', changed(license, 'c', 'f', edits.delete))
+    local script = '#!/usr/bin/env lua\n-- Text.\nlocal function f() end\nreturn 1'
+    t.eq('#!/usr/bin/env lua\nreturn 1', changed(script, 'lua', 'f', edits.delete))
   end)
 
-  it('is refused where it is not known what belongs to it', function()
+  it('is refused if its decorators are unknown', function()
     local text = '@app.route(\n  "/x",\n)\ndef handler():\n    pass\n\n\ndef other():\n    pass'
     local given = { symbols = { { 'handler', 'function', 4, 5 }, { 'other', 'function', 8, 9 } } }
     local new, why = changed(text, 'python', 'handler', edits.delete, given)
     t.eq(nil, new)
     t.matches('line 3', why)
     t.eq(nil, (changed(text, 'python', 'handler', insert('def new(): pass', 'before'), given)))
-    t.matches(
-      'pass\n\n\ndef new%(%): pass\n',
-      changed(text, 'python', 'handler', insert('def new(): pass', 'after'), given)
-    )
+    local after = changed(text, 'python', 'handler', insert('def new(): pass', 'after'), given)
+    t.matches('pass\n\n\ndef new%(%): pass\n', after)
     t.eq(nil, (changed('return { f = function() end, g = 1 }', 'lua', 'f', edits.delete)))
   end)
 
@@ -375,7 +334,7 @@ describe('an edit of a symbol', function()
     t.eq(nil, deleted('@late'))
   end)
 
-  it('takes decorators and the like from the syntax tree', function()
+  it('includes decorators from the syntax tree', function()
     local text = 'x = 1\n\n@app.route(\n  "/x",\n)\ndef handler():\n    pass\n\ny = 2'
     local given = {
       symbols = { { 'handler', 'function', 6, 7 } },
@@ -390,17 +349,13 @@ describe('an edit of a symbol', function()
     }
     t.eq('x = 1\n\ny = 2', changed(text, 'python', 'handler', edits.delete, given))
     t.matches('^x = 1\n\nz = 3\n\n@app', changed(text, 'python', 'handler', insert('z = 3', 'before'), given))
-    t.eq(
-      (text:gsub('pass', 'return 1')),
-      changed(text, 'python', 'handler', replace('def handler():\n    return 1'), given)
-    )
-    t.eq(
-      'x = 1\n\n@other\ndef handler(): pass\n\ny = 2',
-      changed(text, 'python', 'handler', replace('@other\ndef handler(): pass'), given)
-    )
+    local body = changed(text, 'python', 'handler', replace('def handler():\n    return 1'), given)
+    t.eq((text:gsub('pass', 'return 1')), body)
+    local whole = changed(text, 'python', 'handler', replace('@other\ndef handler(): pass'), given)
+    t.eq('x = 1\n\n@other\ndef handler(): pass\n\ny = 2', whole)
   end)
 
-  it('keeps or replaces export and const, as the new text has them', function()
+  it('keeps export and const unless the new text has its own', function()
     local text = 'export const f = () => {\n  return 1\n}\nf()'
     local given = {
       symbols = { { 'f', 'function', 1, 3 } },
@@ -421,8 +376,8 @@ describe('an edit of a symbol', function()
   end)
 end)
 
-describe('texts one after the other', function()
-  it('have parsers looked for once by filetype', function()
+describe('repeated requests', function()
+  it('look for a parser once per filetype', function()
     local function all()
       local left = 20
       for i = 1, 20 do
@@ -433,7 +388,7 @@ describe('texts one after the other', function()
     t.eq(1, t.calls(vim.treesitter.language, 'add', all))
   end)
 
-  it('have their names matched with patterns once', function()
+  it('match patterns of filetypes once per file', function()
     local matched = t.calls(vim.filetype, 'match', function()
       for _ = 1, 3 do
         t.eq('lua', file_type.of('/somewhere/that/nobody/asked/for.lua'))
@@ -444,7 +399,7 @@ describe('texts one after the other', function()
 end)
 
 describe('symbols of a file', function()
-  it('in any order come in that of the text, with pauses', function()
+  it('are sorted in slices', function()
     local list, pauses = {}, 0
     for i = 1, 1000 do
       local line = (i * 7919) % 1009
@@ -457,7 +412,7 @@ describe('symbols of a file', function()
     t.eq(true, pauses >= 1000)
   end)
 
-  it('stand in what is around them', function()
+  it('are nested by their ranges', function()
     local function node(name, from, to)
       return { name = name, kind = 'class', range = { from, 0, to, 0 }, children = {} }
     end

@@ -1,5 +1,5 @@
 -- slow
--- Symbols of the project, by a server that is told and asked what a test says.
+-- Symbols of the project, with a scripted server.
 
 local double = require('lsp_double')
 local project = require('lsp_project')
@@ -10,14 +10,11 @@ local path, s
 local function range(line) return { start = { line = line, character = 0 }, ['end'] = { line = line, character = 4 } } end
 
 local function named(file)
-  return {
-    name = 'post',
-    kind = 6,
-    location = { uri = vim.uri_from_fname(project.root .. '/' .. file), range = range(1) },
-  }
+  local location = { uri = vim.uri_from_fname(project.root .. '/' .. file), range = range(1) }
+  return { name = 'post', kind = 6, location = location }
 end
 
---- The text that it answers.
+--- The text of the result.
 local function find(args)
   local call = project.start('symbol_find', args)
   t.ended(call, 8000)
@@ -34,27 +31,24 @@ before_each(function()
   local bufnr = vim.fn.bufadd(path)
   vim.fn.bufload(bufnr)
   vim.bo[bufnr].buflisted = true
-  s = double.start(bufnr, project.root, {
-    workspaceSymbolProvider = true,
-    documentSymbolProvider = true,
-    referencesProvider = true,
-  }, {
-    ['workspace/symbol'] = { named('journal.txt'), named('ledger.txt') },
-    ['textDocument/documentSymbol'] = {
-      {
-        name = 'Ledger',
-        kind = 5,
-        range = { start = { line = 0, character = 0 }, ['end'] = { line = 1, character = 4 } },
-        selectionRange = range(0),
-        children = { { name = 'post', kind = 6, range = range(1), selectionRange = range(1) } },
+  local whole = { start = { line = 0, character = 0 }, ['end'] = { line = 1, character = 4 } }
+  local post = { name = 'post', kind = 6, range = range(1), selectionRange = range(1) }
+  s = double.start(
+    bufnr,
+    project.root,
+    { workspaceSymbolProvider = true, documentSymbolProvider = true, referencesProvider = true },
+    {
+      ['workspace/symbol'] = { named('journal.txt'), named('ledger.txt') },
+      ['textDocument/documentSymbol'] = {
+        { name = 'Ledger', kind = 5, range = whole, selectionRange = range(0), children = { post } },
       },
-    },
-  })
+    }
+  )
   s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
 end)
 after_each(project.close)
 
-it('references are reported as none by the server that was asked, and change no symbol that is known', function()
+it('an empty list of references names the server, and does not change known symbols', function()
   s.answers['textDocument/documentSymbol'] = { { name = 'st', kind = 6, range = range(1), selectionRange = range(1) } }
   s.answers['textDocument/references'] = {}
   local call = project.start('symbol_references', { symbol = 'st', path = path })
@@ -65,7 +59,7 @@ it('references are reported as none by the server that was asked, and change no 
   t.eq({ 1, 0 }, known.tree[1].at)
 end)
 
-it('kinds of symbols are understood in any spelling', function()
+it('kinds of symbols are accepted in any spelling', function()
   for _, kind in ipairs({ 'method', 'Method', 'methods', 'METHOD' }) do
     t.matches('^1 symbol', find({ symbol = 'Ledger/post', kinds = { kind } }))
   end
@@ -73,7 +67,7 @@ it('kinds of symbols are understood in any spelling', function()
 end)
 
 describe('symbols of the project', function()
-  it('are not looked for in a file that lacks what they stand in', function()
+  it('are not searched in a file without their container', function()
     local read = {}
     local hook = vim.api.nvim_create_autocmd('BufReadPost', {
       callback = function(args) table.insert(read, vim.fs.basename(args.match)) end,
@@ -84,7 +78,7 @@ describe('symbols of the project', function()
     t.eq({}, read)
   end)
 
-  it('are asked for when the server has been told of files that others made', function()
+  it('are requested after the server was notified of files of other processes', function()
     find({ symbol = 'Ledger/post' })
     local heard
     s.answers['workspace/symbol'] = function()

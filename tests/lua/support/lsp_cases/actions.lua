@@ -39,14 +39,12 @@ return function(kind)
       return result
     end
 
-    it('are listed, shown and done by id', function()
+    it('are listed, previewed and applied by id', function()
       project.write(here.file, here.text)
       t.ok(#ok('diagnostics_list', { path = path }).new >= 1)
       local list = ok('code_actions', { path = path, line = here.line, symbol = here.symbol })
-      local action = t.ok(
-        vim.iter(list.actions):find(function(each) return each.title:find(here.title) ~= nil end),
-        vim.inspect(list)
-      )
+      local function is_wanted(each) return each.title:find(here.title) ~= nil end
+      local action = t.ok(vim.iter(list.actions):find(is_wanted), vim.inspect(list))
       local shown = ok('code_actions', { apply = action.id, preview = true })
       t.matches(vim.pesc('+' .. here.done), shown.diff)
       t.eq(here.text, text())
@@ -59,13 +57,13 @@ return function(kind)
       t.eq('not_found', err.code)
     end)
 
-    it('of which there are none are said to be none', function()
+    it('of an unknown kind are an empty list', function()
       local result = ok('code_actions', { path = path, line = 1, column = 1, kinds = { 'nothing.like.this' } })
       t.eq({}, result.actions)
     end)
 
     if here.formats then
-      it('code_format writes what nobody has open, and shows it before', function()
+      it('code_format writes a closed file, with a preview', function()
         project.write(here.file, here.text)
         local shown = ok('code_format', { path = path, preview = true })
         t.matches(vim.pesc('+' .. here.formats), shown.diff)
@@ -76,14 +74,14 @@ return function(kind)
         t.eq(false, ok('code_format', { path = path }).changed)
       end)
     else
-      it('code_format says that the server cannot', function()
+      it('code_format reports that the server cannot format', function()
         local _, err = project.call('code_format', { path = path })
         t.eq('not_found', err.code)
         t.matches('cannot answer textDocument/formatting', err.message)
       end)
     end
 
-    it('leave nothing', function()
+    it('can be cleaned up', function()
       vim.cmd('silent! bwipeout! ' .. path)
       vim.fn.delete(path)
     end)

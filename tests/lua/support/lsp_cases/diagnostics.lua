@@ -47,7 +47,7 @@ return function(kind)
       project.share(kind)
     end)
 
-    it('are unknown, not none, where nobody has looked', function()
+    it('are unknown, not empty, before a check', function()
       project.write(here.file, here.clean)
       local result = ok('diagnostics_list', { path = path, wait_ms = 0 })
       t.eq({ false, 0 }, { result.checked == 'yes', result.total }) -- the server may have begun to speak
@@ -59,7 +59,7 @@ return function(kind)
       t.eq('unknown', result.checked)
     end)
 
-    it('are in the answer of an edit, of the text that it made', function()
+    it('are in the result of an edit, for the new text', function()
       local file = here.file:gsub('new%.', 'edited.')
       ok('diagnostics_list', { path = here.broken, timeout_ms = 30000 }) -- the server has started by then
       local function checked(answer)
@@ -84,7 +84,7 @@ return function(kind)
       t.eq(nil, ok('file_write', { path = 'edited.txt', text = 'text' }).diagnostics)
     end)
 
-    it('of a file that is not open are there when it was checked', function()
+    it('of a closed file are complete once it was checked', function()
       local result = ok('diagnostics_list', { path = project.root .. '/' .. here.broken, wait_ms = 30000 })
       t.eq({ 'yes', 1 }, { result.checked, result.total })
       t.matches('^%d:%d+ error .*' .. '', result.diagnostics[1])
@@ -109,28 +109,24 @@ return function(kind)
       t.eq({ 1, here.broken }, { result.total, result.files[1].path })
     end)
 
-    it('are fresh after each of ten edits on the disk', function()
+    it('are current after each of ten edits on disk', function()
       local first = ok('diagnostics_list', { path = path })
       t.eq({ 'yes', 0, {}, {} }, { first.checked, first.total, first.new, first.fixed })
       for i = 1, 5 do
         project.write(here.file, here.wrong:rep(1))
         local broken = ok('diagnostics_list', { path = path })
-        t.eq(
-          { true, 1, 0, 0, i },
-          { broken.checked == 'yes', #broken.new, #broken.fixed, broken.total - #broken.new, i }
-        )
+        t.eq({ 'yes', 1, 0 }, { broken.checked, #broken.new, #broken.fixed })
+        t.eq({ i, 1 }, { i, broken.total })
         t.matches(here.code, broken.new[1])
         project.write(here.file, here.clean)
-        local mended = ok('diagnostics_list', { path = path })
-        t.eq(
-          { true, 0, 1, 0, i },
-          { mended.checked == 'yes', #mended.new, #mended.fixed, mended.total - #mended.new, i }
-        )
-        t.eq(broken.new[1], mended.fixed[1])
+        local fixed = ok('diagnostics_list', { path = path })
+        t.eq({ 'yes', 0, 1 }, { fixed.checked, #fixed.new, #fixed.fixed })
+        t.eq({ i, 0 }, { i, fixed.total })
+        t.eq(broken.new[1], fixed.fixed[1])
       end
     end)
 
-    it('are fresh after edits in the buffer, also those that change nothing', function()
+    it('are current after edits in the buffer, also without a new result', function()
       local bufnr = vim.fn.bufnr(path)
       vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { vim.trim(here.comment) })
       local result = ok('diagnostics_list', { bufnr = bufnr })
@@ -148,7 +144,7 @@ return function(kind)
       t.matches('^4:', result.diagnostics[1])
     end)
 
-    it('of all open files are compared with the last question', function()
+    it('of all open files are compared with the last request', function()
       ok('diagnostics_list', {})
       project.write(here.broken, here.clean)
       local bufnr = vim.fn.bufnr(path)
@@ -160,7 +156,7 @@ return function(kind)
       t.eq({ 0, 0, 2 }, { result.new, result.fixed, result.total })
     end)
 
-    it('are not called settled when time runs out', function()
+    it('are not reported as current after a timeout', function()
       local bufnr = vim.fn.bufnr(path)
       vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { vim.trim(here.clean) })
       local client = vim.lsp.get_clients({ bufnr = bufnr })[1]

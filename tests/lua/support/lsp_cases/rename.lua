@@ -36,7 +36,7 @@ return function(kind)
 
     before_each(function() project.share(kind) end)
 
-    --- Fails unless one name has replaced another, and nothing else has changed.
+    --- Asserts that one name has replaced another, and nothing else has changed.
     local function renamed(from, to)
       t.eq({ 1, 1 }, { count(text_of(here.ledger), from), count(text_of(here.ledger), to) })
       for i = 1, 4 do
@@ -80,7 +80,7 @@ return function(kind)
       t.eq(2, count(text_of(here.ledger), here.old))
     end)
 
-    it('says why it cannot', function()
+    it('reports invalid requests', function()
       local _, err = project.call('symbol_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
       t.eq('not_found', err.code)
       _, err = project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
@@ -92,8 +92,8 @@ return function(kind)
     it('is complete as the first request to a server', function()
       for _ = 1, 3 do
         project.stop_servers()
-        local result, err =
-          project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new })
+        local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new }
+        local result, err = project.call('symbol_rename', args)
         t.eq(nil, err)
         t.eq({ here.old, here.new, 9, 5 }, { result.old_name, result.new_name, result.places, #result.files })
         t.eq(('no reference to %s is left'):format(here.old), result.checked)

@@ -1,9 +1,9 @@
--- What the tools of language servers answer, for any kind of server.
+-- The tools of language servers, for any kind of server.
 
 local project = require('lsp_project')
 local t = require('helpers')
 
---- What each kind of project has where.
+--- Places in each kind of project.
 local KINDS = {
   python = {
     ledger = 'shop/ledger.py',
@@ -53,15 +53,11 @@ return function(kind)
       t.matches('no language server runs', result.note)
       result = ok('editor_servers', { path = ledger, wait_ms = 30000 })
       t.eq(true, result.ready)
-      t.eq({ 1, 'ready', project.root, 1 }, {
-        #result.servers,
-        result.servers[1].state,
-        result.servers[1].root,
-        result.servers[1].files,
-      })
+      t.eq(1, #result.servers)
+      t.has({ state = 'ready', root = project.root, files = 1 }, result.servers[1])
     end)
 
-    it('symbol_info has type and documentation, and where the symbol is defined', function()
+    it('symbol_info returns type, documentation and definition', function()
       local result = ok('symbol_info', { path = ledger, line = here.line, column = here.col })
       t.matches('Posts one', result.info)
       t.eq({ ('%s:%d'):format(here.ledger, here.line), here.method }, { result.defined, result.of })
@@ -80,7 +76,7 @@ return function(kind)
       vim.cmd.enew()
     end)
 
-    it('symbol_info takes the cursor of the file that is named, not of the one in view', function()
+    it('symbol_info uses the cursor of the named file, not of the visible one', function()
       vim.cmd.edit(user)
       vim.cmd.split(ledger)
       vim.api.nvim_win_set_cursor(0, { here.line, here.col })
@@ -94,7 +90,7 @@ return function(kind)
       vim.cmd('silent only! | enew')
     end)
 
-    it('symbol_info says what is wrong with a place', function()
+    it('symbol_info reports an invalid position', function()
       t.matches('line: 999 is beyond the end', fault('validation_error', 'symbol_info', { path = ledger, line = 999 }))
       local message = fault('validation_error', 'symbol_info', { path = ledger, line = 1, column = 999 })
       t.matches('column: 999 is beyond the end of line 1', message)
@@ -120,11 +116,11 @@ return function(kind)
       t.eq(result.total, other.total)
     end)
 
-    it('symbol_implementations lists places with their text', function()
+    it('symbol_implementations lists positions with their text', function()
       local result = ok('symbol_implementations', { path = ledger, symbol = 'Ledger' })
       t.eq({ 'Ledger', result.total }, { result.of, #result.places })
       for _, place in ipairs(result.places) do
-        t.ok(place.path ~= here.ledger or place.line ~= here.class_line, 'its own place')
+        t.ok(place.path ~= here.ledger or place.line ~= here.class_line)
       end
     end)
 
@@ -137,13 +133,13 @@ return function(kind)
       t.ok(result.total >= 2)
     end)
 
-    it('files that others change are told to the server before it is asked', function()
+    it('files that other processes change are reported to the server before a request', function()
       local name = here.user:gsub('user1', 'user9')
       local path = project.write(name, table.concat(vim.fn.readfile(user), '\n') .. '\n')
       t.eq(10, ok('symbol_references', { path = ledger, symbol = 'Ledger/' .. here.method }).total)
       vim.fn.delete(path)
       t.eq(8, ok('symbol_references', { path = ledger, symbol = 'Ledger/' .. here.method }).total)
-      -- One that is open, too, and nothing asks the person.
+      -- Also one that is open, without a question.
       local text = table.concat(vim.fn.readfile(ledger), '\n') .. '\n'
       project.write(here.ledger, '\n\n' .. text)
       local place = { path = user, symbol = here.method, line = here.use_line }
@@ -152,12 +148,12 @@ return function(kind)
       t.matches((':%d$'):format(here.line), ok('symbol_info', place).defined)
     end)
 
-    it('what may not be read is withheld, and that is said', function()
+    it('sensitive files are withheld, with a reason', function()
       local secret = project.write('.env' .. here.ledger:match('%.%w+$'), 'x = 1\n')
       t.matches('sensitive', fault('access_denied', 'symbol_info', { path = secret, line = 1, column = 1 }))
     end)
 
-    it('lsp_restart starts the server again for its files, and leaves no second one', function()
+    it('editor_servers restarts a server for its files, and leaves no second one', function()
       local before = vim.lsp.get_clients()[1]
       local result = ok('editor_servers', { restart = before.name })
       t.eq({ 1, before.name }, { #result.restarted, result.restarted[1].name })

@@ -196,7 +196,7 @@ async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> No
             await looked_at(screen)
             before = await ran(screen)
             await (screen.command("McpTools approve look") if act else screen.type("ityped "))
-            for shown, left in (("line 16", "continue 1 of 2 … 12 more lines"), ("line 29", "continue")):
+            for shown, left in (("line 16", "press again 1 of 2 … 12 more lines"), ("line 29", "press again")):
                 await (act("y") if act else screen.press("F5"))
                 await screen.shows(shown, left)
                 assert await ran(screen) == before
@@ -437,10 +437,12 @@ async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge
         call = asyncio.create_task(client.call_tool("nvim_edits", {}))
         await screen.shows("│ not known yet")
         await looked_at(screen)
-        await screen.nvim.lua("_G.diff = ('-old\\n'):rep(12) .. '+new' tell()")
+        await screen.nvim.lua("_G.diff = ('-old\\n'):rep(30) .. '+new' tell()")
         await screen.shows("│ -old", "more lines")
         await screen.press("F5")
-        await screen.shows("press again to continue", "│ +new")
+        await screen.shows("press again", "-old")
+        await screen.press("F5")
+        await screen.shows("press again", "│ +new")
         assert not call.done()
         await screen.press("F5")
         assert text_of(await ended(call)) == "done"

@@ -15,6 +15,8 @@ local M = {}
 ---@field reason string? of a rejection
 ---@field edited boolean? the user has changed the proposed lines
 ---@field form string? describes a change of only line breaks or the encoding
+---@field skip integer? number of new lines that are not drawn, because the others are read
+---@field was_read boolean? its end was on the screen, in a review that is decided as a whole
 
 ---@param old string[]
 ---@param new string[]

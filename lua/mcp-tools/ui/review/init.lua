@@ -1,6 +1,7 @@
 --- Shows reviews in the code and takes the user's decision on each hunk.
 
 local config = require('mcp-tools.config')
+local help = require('mcp-tools.ui.window.help')
 local hunk_editor = require('mcp-tools.ui.review.hunk_editor')
 local inline = require('mcp-tools.ui.review.inline')
 local keys = require('mcp-tools.ui.review.keys')
@@ -9,6 +10,7 @@ local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local split = require('mcp-tools.ui.review.split')
 local timer = require('mcp-tools.util.timer')
+local visible = require('mcp-tools.ui.review.visible')
 
 local api, uv = vim.api, vim.uv
 
@@ -16,6 +18,9 @@ local M = {}
 
 --- Within this time after a review replaced another one, a key or command may be meant for the earlier one.
 local GUARD_NS = 400e6
+--- Minimum number of free rows of a window in which hunks can be read.
+local MIN_ROWS = 3
+local MORE = 'more is shown now: read it, then press again'
 
 ---@type mcp-tools.ReviewView?
 local view
@@ -278,9 +283,38 @@ local function answerable()
   elseif shown_at - hidden_at < GUARD_NS and uv.hrtime() - shown_at < GUARD_NS then
     say('The review has just changed. Look at it, then answer again.')
   else
+    help.close() -- it closes after the current key, and does not count as a cover
     take_typed()
     return view.review
   end
+end
+
+--- Shows more of a hunk whose end is not visible, or says why it cannot be accepted yet.
+---@param hunk mcp-tools.Hunk
+---@param how mcp-tools.HunkView
+---@param window integer?
+---@param rows integer?
+---@return string why
+local function read_on(hunk, how, window, rows)
+  if how == 'off' or not window or not rows then
+    return 'the hunk is not on the screen: :McpTools review shows it'
+  elseif how == 'covered' or rows < MIN_ROWS then
+    return 'another window covers the hunk: close or answer that first'
+  end
+  if not visible.scroll(window, rows) then
+    hunk.skip = math.min((hunk.skip or 0) + rows - 2, #hunk.new - 1)
+  end
+  view.reading = { window = window, cursor = api.nvim_win_get_cursor(window) }
+  return MORE
+end
+
+--- Returns whether the cursor is where reading on has moved it, which may be below the hunk.
+---@return boolean
+local function is_reading()
+  local reading = view and view.reading
+  return reading ~= nil
+    and api.nvim_get_current_win() == reading.window
+    and vim.deep_equal(api.nvim_win_get_cursor(0), reading.cursor)
 end
 
 --- Calls a function with the hunk at the cursor, or with the current hunk if the cursor is outside the review.
@@ -294,7 +328,7 @@ local function with_hunk(fn, stay)
   local file, hunk = split.at_cursor(review.files)
   if hunk then
     one.file, one.hunk = file, hunk
-  elseif inside and file then
+  elseif inside and file and not is_reading() then
     return say('no hunk at the cursor: ]c moves to the next one')
   end
   local ok, why = fn(review, one.file, one.hunk)
@@ -325,17 +359,28 @@ local function is_whole()
   return view ~= nil and view.review.whole
 end
 
---- Returns whether every hunk of a review that is decided as a whole is on the screen.
----@return boolean
-local function is_whole_seen()
-  for _, file in ipairs(view.review.files) do
-    for h in ipairs(file.hunks) do
-      if not inline.is_seen(file, h) then
-        return false
+--- Accepts a review that is decided as a whole, or shows the next hunk whose end was not on the screen.
+---@param review mcp-tools.Review
+local function accept_whole(review)
+  local next_file, next_hunk
+  for f, file in ipairs(review.files) do
+    for h, hunk in ipairs(file.gone and {} or file.hunks) do
+      hunk.was_read = hunk.was_read or inline.view(file, h, split.has(file)) == 'read'
+      if not hunk.was_read and not next_file then
+        next_file, next_hunk = f, h
       end
     end
   end
-  return true
+  if not next_file then
+    return decide_rest(true)
+  end
+  local file = review.files[next_file]
+  local how, window, rows = inline.view(file, next_hunk, split.has(file))
+  if how == 'off' then
+    go(next_file, next_hunk)
+    return say(MORE)
+  end
+  say(read_on(file.hunks[next_hunk], how, window, rows))
 end
 
 ---@param wanted boolean whether the result is what the agent proposes
@@ -343,8 +388,10 @@ end
 ---@return fun(review: mcp-tools.Review, file: integer, hunk: integer): boolean?, string?
 local function verdict(wanted, reason)
   return function(review, file, hunk)
-    if wanted and not inline.is_seen(review.files[file], hunk) then
-      return false, 'the hunk is not on the screen: :McpTools review shows it'
+    local one = review.files[file]
+    local how, window, rows = inline.view(one, hunk, split.has(one))
+    if wanted and how ~= 'read' then
+      return false, read_on(one.hunks[hunk], how, window, rows)
     end
     if view and view.review == review then
       table.insert(view.decided, review.files[file].hunks[hunk])
@@ -359,10 +406,8 @@ end
 --- Accepts the current hunk, or keeps it if the change was already made.
 function M.yes()
   if is_whole() then
-    if not inside and not is_whole_seen() then
-      return say('not all of it is on the screen: :McpTools review shows it')
-    end
-    return decide_rest(true)
+    local review = answerable()
+    return review and accept_whole(review)
   end
   with_hunk(verdict(true))
 end
@@ -471,31 +516,34 @@ function M.undo()
   say(nil)
 end
 
---- Accepts every hunk that is on the screen; where some are not, shows the next one instead of accepting it. A
---- review that is decided as a whole is accepted only if all of it is on the screen.
+--- Accepts every hunk whose end is on the screen. If some are not, shows more instead.
 function M.accept_seen()
   local review = answerable()
   if not review then
     return
   elseif review.whole then
-    if is_whole_seen() then
-      return decide_rest(true)
-    end
-    M.enter()
-    return say('not all of it is on the screen: read on, then y accepts all')
+    return accept_whole(review)
   end
-  local accept = verdict(true)
+  local accept, unread = verdict(true), nil
   for f, file in ipairs(review.files) do
     for h, hunk in ipairs(file.hunks) do
       if not review.ended and not hunk.verdict then
-        accept(review, f, h)
+        local how, window, rows = inline.view(file, h, split.has(file))
+        if how == 'read' then
+          accept(review, f, h)
+        elseif how ~= 'off' then
+          unread = unread or { hunk, how, window, rows }
+        end
       end
     end
   end
-  if not review.ended then
-    M.enter()
-    say('more hunks are left: read them, then press again')
+  if review.ended then
+    return
+  elseif unread then
+    return say(read_on(unpack(unread)))
   end
+  M.enter()
+  say('more hunks are left: read them, then press again')
 end
 
 --- Accepts all remaining hunks.

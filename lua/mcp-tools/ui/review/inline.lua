@@ -5,6 +5,7 @@
 
 local diff = require('mcp-tools.ui.window.diff')
 local render = require('mcp-tools.ui.window.render')
+local visible = require('mcp-tools.ui.review.visible')
 
 local api = vim.api
 
@@ -107,7 +108,8 @@ local function draw(bufnr, width, hunk, here, applied, beside)
       end
     end
     if #hunk.new > 0 then
-      mark(row, { virt_lines = diff.lines(hunk.new, bufnr, new_group, width), virt_lines_above = above })
+      local lines = hunk.skip and vim.list_slice(hunk.new, hunk.skip + 1) or hunk.new
+      mark(row, { virt_lines = diff.lines(lines, bufnr, new_group, width), virt_lines_above = above })
     end
   end
   local text, state = state_of(hunk, applied)
@@ -155,7 +157,13 @@ function M.show_marks(file, here, applied, beside, batch)
   local function draw_one(i)
     local hunk, drawn = file.hunks[i], before.drawn[i] ---@type mcp-tools.Hunk, table?
     local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
-    local how = ('%s %s %s %d'):format(hunk.reason or '', tostring(i == here), tostring(beside), width)
+    local how = ('%s %s %s %d %d'):format(
+      hunk.reason or '',
+      tostring(i == here),
+      tostring(beside),
+      width,
+      hunk.skip or 0
+    )
     local state = at .. how .. '\n' .. table.concat(hunk.new, '\n')
     local is_old = not drawn or drawn.state ~= state or not is_in_place(bufnr, drawn, hunk)
     if is_old and batch.left <= 0 and i ~= here then
@@ -373,27 +381,52 @@ local function is_unfolded(window, first, last)
   end)
 end
 
---- Returns whether a hunk is on the screen.
+--- Returns the number of virtual rows of a hunk.
+---@param bufnr integer
+---@param i integer
+---@return integer
+local function virtual_rows(bufnr, i)
+  local rows = 0
+  for _, id in ipairs(((by_buffer[bufnr] or {}).drawn or {})[i] and by_buffer[bufnr].drawn[i].ids or {}) do
+    local details = api.nvim_buf_get_extmark_by_id(bufnr, SPACE, id, { details = true })[3] or {}
+    rows = rows + #(details.virt_lines or {})
+  end
+  return rows
+end
+
+--- Returns how much of a hunk is on the screen.
 ---@param file mcp-tools.Proposal
 ---@param i integer
----@return boolean
-function M.is_seen(file, i)
-  local hunk = file.hunks[i]
-  if file.bufnr and not M.is_drawn(file.bufnr, i) then
-    return false
+---@param beside boolean it is shown side by side
+---@return mcp-tools.HunkView
+---@return integer? window
+---@return integer? rows of the window that are free
+function M.view(file, i, beside)
+  local hunk, bufnr = file.hunks[i], buffer_of(file)
+  if not hunk or file.bufnr and not M.is_drawn(bufnr, i) then
+    return 'off'
   end
-  for _, window in ipairs(hunk and vim.fn.win_findbuf(buffer_of(file)) or {}) do
-    local last = math.max(hunk.start + hunk.count - 1, 1)
+  local best, in_window, free = 'off', nil, nil
+  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
+    local last = hunk.start + hunk.count - 1
+    local at = { window = window, first = math.max(math.min(hunk.start, last), 1), last = math.max(last, 1), extra = 0 }
+    if not file.bufnr then
+      at.first, at.last = 1, api.nvim_buf_line_count(bufnr)
+    elseif beside then
+      at.extra = math.max(0, #hunk.new - hunk.count)
+    else
+      at.extra = virtual_rows(bufnr, i)
+    end
+    at.above = file.bufnr ~= nil and last < 1 and at.extra > 0
     local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
-    local info = vim.fn.getwininfo(window)[1]
-    -- Without a UI 0.10 has no `botline`.
-    local bottom = info.botline < info.topline and info.topline + info.height or info.botline
-    local first = math.max(math.min(hunk.start, last), info.topline)
-    if is_here and is_unfolded(window, first, math.min(last, bottom)) then
-      return true
+    if is_here and is_unfolded(window, at.first, at.last) then
+      local view, rows = visible.view(at)
+      if view == 'read' or best == 'off' then
+        best, in_window, free = view, window, rows
+      end
     end
   end
-  return false
+  return best, in_window, free
 end
 
 --- Returns the text of a new file if the user has edited it.

@@ -22,6 +22,7 @@ local MAX_FILES = 5
 ---@field typing? boolean the cursor is in a window where text can be edited
 ---@field actions mcp-tools.ReviewAction[]
 ---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
+---@field reading { window: integer, cursor: integer[] }? where a hunk was scrolled on
 ---@field note string? message to the user
 ---@field open? integer number of open reviews
 

@@ -227,11 +227,48 @@ describe('a review on the screen', function()
     local text = 'A\n' .. ('x\n'):rep(298) .. 'Z\n'
     open({ { path = path, text = text, editable = false } }, { whole = true })
     run('accept')
-    command.run({ args = 'approve' })
-    command.run({ args = 'approve' })
     t.eq({}, screen.ends)
-    press('y')
+    local presses = 1
+    while #screen.ends == 0 and presses < 4 do
+      presses = presses + 1
+      command.run({ args = 'approve' })
+    end
     t.eq({ [path] = text }, screen.ends[1].files)
+  end)
+
+  for what, new in pairs({ ['a long hunk'] = false, ['a long new file'] = true }) do
+    it(('accepts %s only after its end was visible'):format(what), function()
+      local path = edit('a.txt', 'a\n')
+      local text = table.concat(t.lines(100, 'line %d'), '\n') .. '\n'
+      open({ { path = new and project.root .. '/new.txt' or path, text = text } })
+      run('')
+      local presses = 0
+      while #screen.ends == 0 and presses < 30 do
+        presses = presses + 1
+        vim.cmd.redraw()
+        press('y')
+      end
+      t.eq('accepted', screen.ends[1].state)
+      t.ok(presses > 3, presses)
+    end)
+  end
+
+  it('accepts no hunk under another window', function()
+    local path = propose('a\n', 'A\n')
+    run('')
+    local cover = api.nvim_open_win(api.nvim_create_buf(false, true), false, {
+      relative = 'editor',
+      row = 0,
+      col = 0,
+      width = vim.o.columns,
+      height = vim.o.lines - 2,
+    })
+    vim.cmd.redraw()
+    press('y')
+    t.eq({}, screen.ends)
+    api.nvim_win_close(cover, true)
+    press('y')
+    t.eq({ [path] = 'A\n' }, screen.ends[1].files)
   end)
 
   it('is rejected by `:McpTools deny`, with a reason', function()

@@ -196,7 +196,7 @@ async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> No
             await looked_at(screen)
             before = await ran(screen)
             await (screen.command("McpTools approve look") if act else screen.type("ityped "))
-            for shown, left in (("line 16", "press again 1 of 2 … 12 more lines"), ("line 29", "press again")):
+            for shown, left in (("line 16", "again 1 of 2 … 12 more lines"), ("line 29", "press again")):
                 await (act("y") if act else screen.press("F5"))
                 await screen.shows(shown, left)
                 assert await ran(screen) == before

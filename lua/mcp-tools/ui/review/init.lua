@@ -362,7 +362,7 @@ end
 --- Accepts a review that is decided as a whole, or shows the next hunk whose end was not on the screen.
 ---@param review mcp-tools.Review
 local function accept_whole(review)
-  local next_file, next_hunk
+  local next_file, next_hunk ---@type integer?, integer?
   for f, file in ipairs(review.files) do
     for h, hunk in ipairs(file.gone and {} or file.hunks) do
       hunk.was_read = hunk.was_read or inline.view(file, h, split.has(file)) == 'read'
@@ -371,7 +371,7 @@ local function accept_whole(review)
       end
     end
   end
-  if not next_file then
+  if not next_file or not next_hunk then
     return decide_rest(true)
   end
   local file = review.files[next_file]
@@ -524,7 +524,8 @@ function M.accept_seen()
   elseif review.whole then
     return accept_whole(review)
   end
-  local accept, unread = verdict(true), nil
+  local accept = verdict(true)
+  local unread ---@type { [1]: mcp-tools.Hunk, [2]: mcp-tools.HunkView, [3]: integer?, [4]: integer? }?
   for f, file in ipairs(review.files) do
     for h, hunk in ipairs(file.hunks) do
       if not review.ended and not hunk.verdict then
@@ -540,7 +541,7 @@ function M.accept_seen()
   if review.ended then
     return
   elseif unread then
-    return say(read_on(unpack(unread)))
+    return say(read_on(unread[1], unread[2], unread[3], unread[4]))
   end
   M.enter()
   say('more hunks are left: read them, then press again')

@@ -406,7 +406,7 @@ function M.view(file, i, beside)
   if not hunk or file.bufnr and not M.is_drawn(bufnr, i) then
     return 'off'
   end
-  local best, in_window, free = 'off', nil, nil
+  local best, in_window, free = 'off', nil, nil ---@type mcp-tools.HunkView, integer?, integer?
   for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
     local last = hunk.start + hunk.count - 1
     local at = { window = window, first = math.max(math.min(hunk.start, last), 1), last = math.max(last, 1), extra = 0 }

@@ -171,3 +171,18 @@ def test_dist(tmp_path: Path) -> None:
     for path in (tmp_path / "first").iterdir():
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes(), path.name
     jsonschema.validate(json.loads((tmp_path / "first" / "server.json").read_text()), ENTRY)
+
+
+def test_workflows_run_what_exists() -> None:
+    """Every command of a workflow that belongs to the project is a target of the Makefile or a file."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    commands = [
+        command
+        for path in workflows
+        for command in re.findall(r"^\s*- run: (make \S+|\.\S+)", path.read_text(), re.MULTILINE)
+    ]
+    assert {".ci/run", "make test-quick", "make dist"} <= set(commands)
+    for command in commands:
+        program, _, target = command.partition(" ")
+        assert target in targets if program == "make" else (ROOT / program).exists(), command

@@ -55,7 +55,7 @@ async def test_the_examples(spawn_nvim: Spawn) -> None:
         "require('mcp-tools').register({ name = 'cursor', description = 'cursor', needs_approval = false,"
         " execute = function(ctx) ctx({ text = 'the first line' }) end })"
     )
-    assert len(EXAMPLES) == 2
+    assert EXAMPLES
     for example in EXAMPLES:
         process = await script(example, nvim, NVIM=str(nvim.socket))
         assert "the first line" in await said(process)

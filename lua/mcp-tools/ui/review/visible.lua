@@ -64,9 +64,12 @@ function M.view(at)
   if view.topline > at.last or lowest < at.first then
     return 'off', rows
   end
-  local line = api.nvim_buf_get_lines(api.nvim_win_get_buf(at.window), at.last - 1, at.last, false)[1] or ''
-  local row = vim.fn.screenpos(at.window, at.last, math.max(1, #line)).row
-  local ends = row > 0 and row + at.extra or math.huge
+  local function height(last)
+    return api.nvim_win_text_height(at.window, { start_row = view.topline - 1, end_row = last - 1 })
+  end
+  -- The rows above the first line count as far as they are scrolled into the window.
+  local text_rows = height(at.last).all - height(view.topline).fill + view.topfill
+  local ends = info.winrow + info.winbar + text_rows - 1 + at.extra
   return ends <= bottom and 'read' or 'below', rows
 end
 

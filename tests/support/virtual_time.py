@@ -1,16 +1,18 @@
-"""An event loop whose clock jumps: whenever nothing is ready, it is at once as late as the next timer.
+"""An event loop whose clock jumps to the next timer whenever nothing is ready.
 
-So a test of a minute takes a millisecond, and its times are exact. For code that reads `loop.time()` only.
+A test of a minute takes a millisecond, and its times are exact. For code that reads `loop.time()` only.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class _Selector(selectors.DefaultSelector):
@@ -44,11 +46,12 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
-def virtual(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     """Makes a coroutine a test on virtual time."""
 
-    def wrapped() -> None:
-        run(test())
+    def wrapped(*args: P.args, **parameters: P.kwargs) -> None:
+        run(test(*args, **parameters))
 
-    wrapped.__name__, wrapped.__doc__, wrapped.__module__ = test.__name__, test.__doc__, test.__module__
+    wrapped.__name__, wrapped.__module__ = test.__name__, test.__module__
+    wrapped.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
     return wrapped

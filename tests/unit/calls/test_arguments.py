@@ -22,14 +22,12 @@ from mcp_tools_nvim.calls.arguments import (
 @pytest.mark.parametrize(
     ("value", "faulty"), [(MAX_INTEGER, False), (MAX_INTEGER + 1, True), (1e308, False), (float("inf"), True)]
 )
-def test_numbers(value: Any, faulty: bool) -> None:
-    """A number that would change on its way is named by its path."""
+def test_a_number_that_lua_cannot_hold_is_named_by_its_path(value: Any, faulty: bool) -> None:
     faults = faults_of({"a": [{"b": value}]})
     assert [fault.field for fault in faults] == (["a[0].b"] if faulty else [])
 
 
-def test_so_many_values_and_no_more() -> None:
-    """One value more than the limit is refused as a whole, wherever they are, and it is said where."""
+def test_the_number_of_values_is_limited() -> None:
     assert faults_of({"x": [0] * (MAX_VALUES - 1)}) == ()
     for arguments, field in (
         ({"y": 1, "x": [0] * MAX_VALUES}, "x"),
@@ -42,8 +40,8 @@ def test_so_many_values_and_no_more() -> None:
         assert str(MAX_VALUES) in fault.message
 
 
-def test_so_many_names_and_no_more() -> None:
-    """The same for names, and for how long they are; a name that comes again costs nothing."""
+def test_the_number_and_length_of_names_is_limited() -> None:
+    """A repeated name counts once."""
     assert faults_of({"x": [{"a": 1, "b": 2}] * (MAX_VALUES // 3 - 1)}) == ()
     assert faults_of({"x": {str(number): 0 for number in range(MAX_NAMES - 1)}}) == ()
     assert faults_of({"x": {"n" * (MAX_NAME_BYTES - 1): 0}}) == ()
@@ -60,13 +58,7 @@ def test_so_many_names_and_no_more() -> None:
         assert "different names" in fault.message
 
 
-def test_faults_that_are_told_are_bounded() -> None:
-    """Thousands of bad numbers make no answer of megabytes."""
-    assert len(faults_of({"x": [float("inf")] * 5000})) == MAX_FAULTS
-
-
-def test_a_fault_repeats_little_of_its_path() -> None:
-    """Long names in deeply nested arguments make no answer of hundreds of megabytes."""
+def test_the_number_and_paths_of_reported_faults_are_limited() -> None:
     value: Any = [MAX_INTEGER + 1] * 100
     for _ in range(60):
         value = {"n" * 1000: value}
@@ -77,8 +69,7 @@ def test_a_fault_repeats_little_of_its_path() -> None:
     assert len(repr(outcome)) < 100_000
 
 
-def test_however_many_arguments_there_are_few_are_looked_at() -> None:
-    """Nobody else is served meanwhile."""
+def test_checking_many_arguments_stops_at_the_limit() -> None:
     rows = [[0] * MAX_VALUES] * 200
     began = time.process_time()
     for arguments in (
@@ -91,8 +82,7 @@ def test_however_many_arguments_there_are_few_are_looked_at() -> None:
     assert time.process_time() - began < 0.5
 
 
-def test_what_fits() -> None:
-    """An answer or a declaration of a client has as many values as arguments may have, and any text."""
+def test_fits_applies_the_limit_of_values_but_not_of_text() -> None:
     assert fits({"content": ["x" * 1_000_000] * 100})
     assert fits(None)
     assert not fits({"content": [0] * MAX_VALUES})

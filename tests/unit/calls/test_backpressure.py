@@ -1,4 +1,4 @@
-"""Backpressure for large results: one after the other, while what is held leaves room."""
+"""Backpressure: large results are taken one after the other while there is room for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 
 async def granted(room: Backpressure, size: int, seconds: float = 0.1) -> bool:
-    """Whether a turn comes within so long."""
+    """Whether a turn is granted within this time."""
     try:
         async with asyncio.timeout(seconds):
             await room.turn(size, partial(asyncio.sleep, 0))
@@ -24,12 +24,10 @@ async def granted(room: Backpressure, size: int, seconds: float = 0.1) -> bool:
 
 
 async def until(taken: asyncio.Event) -> None:
-    """Takes a result until then."""
     await taken.wait()
 
 
-async def test_a_result_counts_as_long_as_anybody_has_it() -> None:
-    """The next large one waits for that, and nothing has to be given back."""
+async def test_a_result_uses_room_until_it_is_released() -> None:
     room = Backpressure(limit=10 * MIB)
     outcome = Outcome("done", "text", "x")
     room.note(outcome, 8 * MIB)
@@ -41,8 +39,7 @@ async def test_a_result_counts_as_long_as_anybody_has_it() -> None:
     assert await granted(room, 11 * MIB)  # larger than all room, while nothing else is there
 
 
-async def test_turns_come_one_after_the_other() -> None:
-    """A result is taken when the one before has been."""
+async def test_turns_are_granted_one_after_the_other() -> None:
     room = Backpressure()
     taken = asyncio.Event()
     first = asyncio.ensure_future(room.turn(2 * MIB, partial(until, taken)))
@@ -54,8 +51,7 @@ async def test_turns_come_one_after_the_other() -> None:
     assert await granted(room, 2 * MIB)
 
 
-async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
-    """They hear by how much, once more after each word of one; what they let go of is room."""
+async def test_holders_are_asked_to_free_memory_while_a_result_waits() -> None:
     held, asked = [MAX_HELD_BYTES], list[int]()
 
     def ease(size: int) -> None:
@@ -74,7 +70,6 @@ async def test_holders_are_asked_to_ease_while_somebody_waits() -> None:
 
 
 async def test_a_holder_drops_only_what_the_ones_before_it_did_not() -> None:
-    """The last holder closes connections, which is not needed when outcomes were enough."""
     held, asked = [MAX_HELD_BYTES, MAX_HELD_BYTES], list[int]()
 
     def drop_all(size: int) -> None:
@@ -88,8 +83,7 @@ async def test_a_holder_drops_only_what_the_ones_before_it_did_not() -> None:
     assert max(asked) <= 0
 
 
-async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
-    """Nothing is looked at while nobody lets go of anything; all who wait look when somebody does."""
+async def test_all_waiting_results_are_granted_when_room_is_reported() -> None:
     held, looks = [MAX_HELD_BYTES + RESERVE], [0]
 
     def count() -> int:
@@ -107,8 +101,7 @@ async def test_who_waits_for_room_hears_of_it_and_looks_seldom() -> None:
     assert await asyncio.gather(*waiting) == [True, True]
 
 
-async def test_room_without_word_is_found_nevertheless() -> None:
-    """A holder may be silent; then it is looked after a while."""
+async def test_room_that_is_not_reported_is_found_by_polling() -> None:
     held = [MAX_HELD_BYTES]
     room = Backpressure(check_seconds=0.01)
     room.watch(lambda: held[0], lambda _: None)
@@ -119,8 +112,7 @@ async def test_room_without_word_is_found_nevertheless() -> None:
 
 
 @pytest.mark.parametrize(("size", "comes"), [(MIB, True), (2 * MIB, False)])
-async def test_small_results_do_not_wait_for_those_who_read_nothing(size: int, comes: bool) -> None:
-    """They have more room than the large ones."""
+async def test_small_results_have_reserved_room(size: int, comes: bool) -> None:
     room = Backpressure()
     room.watch(lambda: MAX_HELD_BYTES, lambda _: None)
     assert await granted(room, size) == comes

@@ -1,4 +1,4 @@
-"""The whole HTTP side on a real port of loopback, in this process, over the editor's twin in memory."""
+"""A bridge on a loopback port, in this process, with an editor in memory."""
 
 from __future__ import annotations
 
@@ -28,14 +28,21 @@ TOKEN = "t0ken-" + "x" * 58
 JSON_AND_SSE = "application/json, text/event-stream"
 LEGACY = "2025-11-25"
 STATELESS = "2026-07-28"
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 async def eventually(check: Callable[[], Any], seconds: float = 5.0) -> Any:
-    """Waits until `check` is truthy; bounded."""
+    """Waits until `check` returns a true value and returns that."""
     async with asyncio.timeout(seconds):
         while not (value := check()):
             await asyncio.sleep(0.005)
     return value
+
+
+async def _answer(request: Awaitable[aiohttp.ClientResponse]) -> tuple[int, Any]:
+    async with await request as response:
+        is_json = response.content_type == "application/json"
+        return response.status, await response.json() if is_json else await response.text() or None
 
 
 class _Bare(Application):
@@ -51,7 +58,7 @@ class _Bare(Application):
 
 @asynccontextmanager
 async def bare(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
-    """Serves one handler at a port; yields its URL."""
+    """Serves one handler; yields its URL."""
     runner = Runner(_Bare(handler))
     await runner.setup()
     sock = listen("127.0.0.1", 0)
@@ -89,7 +96,7 @@ class Served:
     async def post(
         self, body: Any, session: str | None = None, *, path: str = "/mcp", **headers: str
     ) -> aiohttp.ClientResponse:
-        """POST of a value, or of bytes as they are; header names have `_` for `-`."""
+        """POST of a value, or of raw bytes. Header names have `_` instead of `-`."""
         head = {"Accept": JSON_AND_SSE, "Content-Type": "application/json"}
         if session is not None:
             head["Mcp-Session-Id"] = session
@@ -97,31 +104,54 @@ class Served:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return await self.http.post(self.url + path, data=data, headers=head)
 
+    async def answer(self, body: Any, session: str | None = None, **options: str) -> tuple[int, Any]:
+        """The status and the answer of `post`: JSON, text, or None if it is empty."""
+        return await _answer(self.post(body, session, **options))
+
+    async def answer_stateless(
+        self, method: str, params: dict[str, Any] | None = None, **options: str
+    ) -> tuple[int, Any]:
+        """The status and JSON answer of `post_stateless`."""
+        return await _answer(self.post_stateless(method, params, **options))
+
     async def initialize(
         self, version: str = LEGACY, capabilities: dict[str, Any] | None = None, client: str = "test"
     ) -> str:
-        """A new session's id."""
-        params = {
-            "protocolVersion": version,
-            "capabilities": capabilities or {},
-            "clientInfo": {"name": client, "version": "1"},
-        }
-        async with await self.post(self.message("initialize", params)) as response:
+        """Opens a session and returns its id."""
+        async with await self.post(self.initialize_message(version, capabilities, client)) as response:
             assert response.status == 200, await response.text()
             answer = await response.json()
             assert answer["result"]["protocolVersion"] == version
             session = response.headers["Mcp-Session-Id"]
-        done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        async with await self.post(done, session) as response:
-            assert response.status == 202
+        assert await self.answer(INITIALIZED, session) == (202, None)
         return session
+
+    def initialize_message(
+        self, version: str = LEGACY, capabilities: dict[str, Any] | None = None, client: str = "test"
+    ) -> dict[str, Any]:
+        """An `initialize` request."""
+        about = {"name": client, "version": "1"}
+        return self.message(
+            "initialize",
+            {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": about},
+        )
 
     async def ask(self, session: str, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The JSON answer to one request in a session."""
-        async with await self.post(self.message(method, params), session) as response:
-            assert response.status == 200, await response.text()
-            answer: dict[str, Any] = await response.json()
-            return answer
+        status, answer = await self.answer(self.message(method, params), session)
+        assert status == 200, answer
+        found: dict[str, Any] = answer
+        return found
+
+    async def delete(self, session: str) -> int:
+        """The status of the deletion of a session."""
+        head = {"Mcp-Session-Id": session}
+        async with self.http.delete(self.url + "/mcp", headers=head) as response:
+            return response.status
+
+    async def health(self) -> Any:
+        async with self.http.get(self.url + "/health") as response:
+            return await response.json()
 
     def call_message(self, tool: str, arguments: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
         """A `tools/call`."""
@@ -133,17 +163,16 @@ class Served:
         return self.message("tools/call", params)
 
     async def call(self, session: str, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The result of a tool that streams nothing."""
-        async with await self.post(self.call_message(tool, arguments), session) as response:
-            answer = await response.json()
-            assert "result" in answer, answer
-            result: dict[str, Any] = answer["result"]
-            return result
+        """The result of a tool call that is not streamed."""
+        _, answer = await self.answer(self.call_message(tool, arguments), session)
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
 
     async def post_stateless(
         self, method: str, params: dict[str, Any] | None = None, *, version: str = STATELESS, **headers: str
     ) -> aiohttp.ClientResponse:
-        """A request of the stateless era, with its envelope."""
+        """A stateless request, with its envelope."""
         params = dict(params or {})
         params["_meta"] = {
             "io.modelcontextprotocol/protocolVersion": version,
@@ -155,6 +184,12 @@ class Served:
             head.setdefault("Mcp_Name", params["name"])
         return await self.post(self.message(method, params), **head)
 
+    async def stream(self, body: Any, session: str | None = None) -> list[Any]:
+        """All events of the stream that answers a POST."""
+        async with await self.post(body, session) as response:
+            assert response.content_type == "text/event-stream"
+            return [event async for event in events(response)]
+
     async def get(self, session: str, **headers: str) -> aiohttp.ClientResponse:
         """The session's stream."""
         head = {"Accept": "text/event-stream", "Mcp-Session-Id": session}
@@ -162,7 +197,7 @@ class Served:
         return await self.http.get(self.url + "/mcp", headers=head)
 
     def add_gate(self, name: str = "wait") -> tuple[asyncio.Event, Callable[[], Awaitable[ToolContext]]]:
-        """A tool that answers `opened` when the event is set; the second value waits until it runs."""
+        """Adds a tool that returns `opened` when the event is set; the second value waits until it runs."""
         opened, running = asyncio.Event(), asyncio.Queue[ToolContext]()
 
         async def wait(context: ToolContext, arguments: dict[str, Any]) -> str:
@@ -175,7 +210,7 @@ class Served:
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str | None, str, Any]]:
-    """Server-sent events as `(id, event, data)`; JSON data is parsed, comments are left out."""
+    """Server-sent events as `(id, event, data)`; JSON data is parsed, comments are skipped."""
     fields: dict[str, str] = {}
     async for raw in response.content:
         line = raw.decode().rstrip("\r\n")
@@ -194,7 +229,7 @@ async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str | 
 
 
 async def next_event(stream: AsyncIterator[Any], seconds: float = 5.0) -> Any:
-    """The next event, within bounds."""
+    """The next event."""
     async with asyncio.timeout(seconds):
         return await anext(stream)
 
@@ -209,7 +244,7 @@ async def served(
     endpoints: tuple[AgentEndpoint, ...] = (),
     keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
 ) -> AsyncIterator[Served]:
-    """Starts a bridge, and ends it."""
+    """Runs a bridge."""
     settings, state = settings or Settings(), tempfile.TemporaryDirectory()
     if not settings.state_dir:
         settings = replace(settings, state_dir=state.name)

@@ -1,4 +1,4 @@
-"""Event streams: order, bounds, resumption."""
+"""Event streams: order, limits, resumption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Page:
-    """A server with one handler, which a test sets."""
+    """A server whose handler is set by the test."""
 
     handler: Serve
     url = ""
@@ -43,7 +43,7 @@ async def page() -> AsyncIterator[Page]:
 
 
 async def read(page: Page, stream: Outbox, after: int | None = None) -> str:
-    """All that one request gets."""
+    """The whole answer to one request."""
     page.handler = lambda request: write_stream(stream, request, attach(stream, request), after=after)
     async with aiohttp.ClientSession() as http, http.get(page.url) as response:
         return await response.text()
@@ -53,8 +53,7 @@ def numbers(text: str) -> list[str]:
     return [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
 
 
-async def test_order_and_end(page: Page) -> None:
-    """Messages come in order, each once, and the response ends with the stream."""
+async def test_messages_are_sent_once_in_order_until_the_stream_ends(page: Page) -> None:
     stream = Outbox()
     for n in range(10):
         stream.push(str(n).encode())
@@ -63,8 +62,7 @@ async def test_order_and_end(page: Page) -> None:
     assert numbers(await read(page, stream)) == []
 
 
-async def test_resuming_after_any_event(page: Page) -> None:
-    """Every kept position can be taken up, the begin too; others are unknown."""
+async def test_a_stream_is_resumed_after_any_kept_event(page: Page) -> None:
     ids = EventIds("boot")
     stream = Outbox(ids)
     other = Outbox(ids)
@@ -85,7 +83,7 @@ async def test_resuming_after_any_event(page: Page) -> None:
 
 
 def test_an_event_id_names_the_requests_of_its_stream() -> None:
-    """Also those with long ids; longer ones than fit in a header are left out."""
+    """Request ids that are too long for a header are omitted."""
     ids = EventIds("boot")
     for asked in ([1, "a"], ["x" * 2500]):
         text = ids.write(1, asked)
@@ -94,8 +92,8 @@ def test_an_event_id_names_the_requests_of_its_stream() -> None:
     assert EventIds.request_ids(ids.write(1, ["x" * 100_000])) == []
 
 
-async def test_what_is_kept_is_bounded() -> None:
-    """By number and by size; the newest always stays, however large it is."""
+async def test_kept_events_are_limited_by_number_and_size() -> None:
+    """The newest is always kept."""
     ids = EventIds("boot")
     stream = Outbox(ids)
     first = ids.next() + 1
@@ -111,8 +109,8 @@ async def test_what_is_kept_is_bounded() -> None:
     assert len(stream._kept) == 1
 
 
-async def test_what_waits_is_bounded() -> None:
-    """Droppable events make room first; without a reader the oldest goes at last; keys are not repeated."""
+async def test_unsent_events_are_limited() -> None:
+    """Droppable events are dropped first, then the oldest; a key is queued once."""
     stream = Outbox()
     stream.push(b"first")
     for n in range(1000):
@@ -129,8 +127,7 @@ async def test_what_waits_is_bounded() -> None:
     assert len(stream._unsent) == 1
 
 
-async def test_a_later_reader_takes_over(page: Page) -> None:
-    """The earlier response ends, and nothing is written to both."""
+async def test_a_new_reader_replaces_the_earlier_one(page: Page) -> None:
     stream = Outbox(EventIds("boot"))
     page.handler = lambda request: write_stream(stream, request, attach(stream, request))
     async with aiohttp.ClientSession() as http:
@@ -144,8 +141,7 @@ async def test_a_later_reader_takes_over(page: Page) -> None:
     await eventually(lambda: not stream.alive)
 
 
-async def test_a_reader_that_stands_still(page: Page) -> None:
-    """It loses its response; what the stream holds stays bounded, and a new reader goes on."""
+async def test_a_reader_that_stops_reading_loses_its_response(page: Page) -> None:
     stream = Outbox(EventIds("boot"))
     page.handler = lambda request: write_stream(stream, request, attach(stream, request))
     port = int(page.url.rsplit(":", 1)[1].rstrip("/"))
@@ -167,8 +163,8 @@ async def test_a_reader_that_stands_still(page: Page) -> None:
         writer.close()
 
 
-async def test_what_waits_unread_is_bounded_in_bytes() -> None:
-    """Without a reader the oldest events go, with a slow one first the reader; the newest stays."""
+async def test_unsent_bytes_are_limited() -> None:
+    """Without a reader the oldest events are dropped; a slow reader is disconnected first."""
     outbox, piece = Outbox(), b"x" * (UNSENT_BYTES // 8)
     for _ in range(40):
         outbox.push(piece)
@@ -184,8 +180,7 @@ async def test_what_waits_unread_is_bounded_in_bytes() -> None:
     assert event.data[:1] == b"y"
 
 
-async def test_the_latest_takes_the_place_of_those_that_wait() -> None:
-    """Of its own kind, but for the one that is being written; others keep their order."""
+async def test_the_latest_event_of_a_key_replaces_those_that_wait() -> None:
     stream = Outbox()
     turn = stream.attach(lambda: True)
     for n, key in enumerate(("a", "a", "b", None, "a")):

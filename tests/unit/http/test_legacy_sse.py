@@ -1,4 +1,4 @@
-"""HTTP with SSE, as of 2024-11-05."""
+"""HTTP with SSE, as of protocol 2024-11-05."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
-from tests.support.served import Served, events, eventually, next_event, served
+from tests.support.served import INITIALIZED, Served, events, eventually, next_event, served
 
 
 class Client:
@@ -27,14 +27,9 @@ class Client:
     async def open(self) -> None:
         _, name, self.endpoint = await next_event(self.events)
         assert name == "endpoint"
-        params = {
-            "protocolVersion": "2024-11-05",
-            "capabilities": {},
-            "clientInfo": {"name": "s", "version": "2"},
-        }
-        await self.send(self.bridge.message("initialize", params))
+        await self.send(self.bridge.initialize_message("2024-11-05", client="s"))
         assert (await self.receive())["result"]["protocolVersion"] == "2024-11-05"
-        await self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        await self.send(INITIALIZED)
 
     async def send(self, body: Any, status: int = 202) -> None:
         async with await self.bridge.post(body, path=self.endpoint, Accept="*/*") as response:
@@ -57,9 +52,7 @@ async def bridge() -> AsyncIterator[Served]:
         yield running
 
 
-async def test_a_session(bridge: Served) -> None:
-    """The endpoint is a relative URL; answers, progress and announcements come over the stream."""
-
+async def test_a_session_answers_and_announces_changes_over_its_stream(bridge: Served) -> None:
     async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         ctx.progress(1)
         await asyncio.sleep(0)
@@ -69,7 +62,7 @@ async def test_a_session(bridge: Served) -> None:
     client = await connect(bridge)
     assert client.endpoint.startswith("/messages?session_id=")
     await eventually(lambda: bridge.reported)
-    assert [(i.name, i.version, i.transport) for i in bridge.reported[-1]] == [("s", "2", "sse")]
+    assert [(i.name, i.version, i.transport) for i in bridge.reported[-1]] == [("s", "1", "sse")]
     await client.send(bridge.call_message("work", progressToken=1))
     seen = [await client.receive()]
     while "result" not in seen[-1]:
@@ -81,19 +74,13 @@ async def test_a_session(bridge: Served) -> None:
     client.response.close()
 
 
-async def test_what_is_refused(bridge: Served) -> None:
-    """Unknown sessions, wrong types, no messages, batches, ids in flight."""
-    for path in ("/messages", "/messages?session_id=x"):
-        async with await bridge.post({}, path=path) as response:
-            assert response.status == 404
-    over_http = await bridge.initialize()
-    async with await bridge.post({}, path=f"/messages?session_id={over_http}") as response:
-        assert response.status == 404
+async def test_unknown_sessions_invalid_messages_and_repeated_ids_are_refused(bridge: Served) -> None:
+    for query in ("", "?session_id=x", f"?session_id={await bridge.initialize()}"):
+        assert (await bridge.answer({}, path="/messages" + query))[0] == 404
     async with bridge.http.get(bridge.url + "/sse", headers={"Accept": "application/json"}) as response:
         assert response.status == 406
     client = await connect(bridge)
-    async with await bridge.post({}, path=client.endpoint, Content_Type="text/plain") as response:
-        assert response.status == 415
+    assert (await bridge.answer({}, path=client.endpoint, Content_Type="text/plain"))[0] == 415
     await client.send(b"{", 400)
     await client.send({"jsonrpc": "2.0"}, 400)
     await client.send([bridge.call_message("echo")], 400)
@@ -105,13 +92,11 @@ async def test_what_is_refused(bridge: Served) -> None:
     opened.set()
     assert (await client.receive())["id"] == message["id"]
     session = client.endpoint.partition("=")[2]
-    async with await bridge.post(bridge.call_message("echo"), session) as response:
-        assert response.status == 404, "an SSE session is none of streamable HTTP"
+    assert (await bridge.answer(bridge.call_message("echo"), session))[0] == 404, "not a session of /mcp"
     client.response.close()
 
 
-async def test_the_message_counts_although_the_client_resets(bridge: Served) -> None:
-    """Some clients reset the connection with the first bytes of the 202; the message is processed anyway."""
+async def test_a_message_is_processed_although_the_client_resets_the_connection(bridge: Served) -> None:
     client = await connect(bridge)
     for n in range(5):
         body = json.dumps(bridge.call_message("echo", {"text": str(n)})).encode()

@@ -1,4 +1,4 @@
-"""Answers in one piece, and those that become a stream."""
+"""Answers, and when they become a stream."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def repeat(context: ToolContext, arguments: dict[str, int]) -> str:
     return "x" * arguments["times"]
 
 
-async def test_a_long_silence_becomes_a_stream() -> None:
-    """Its pings keep the connection open; before that it is nothing but a response."""
+async def test_an_answer_that_takes_long_becomes_a_stream_with_pings() -> None:
     streamed: list[bool] = []
 
     async def handle(request: Any) -> web.StreamResponse:
@@ -40,8 +39,7 @@ async def test_a_long_silence_becomes_a_stream() -> None:
 
 
 @pytest.mark.parametrize("stateless", [False, True])
-async def test_a_call_leaves_nothing_to_collect(stateless: bool) -> None:
-    """With its last reader a request goes, body and all; no circle holds it until a collection."""
+async def test_a_finished_call_leaves_no_reference_cycle(stateless: bool) -> None:
     async with served() as bridge:
         bridge.editor.add_tool("repeat", repeat)
         session = await bridge.initialize()

@@ -1,4 +1,4 @@
-"""Scopes: a client narrows the tools that it sees by its URL and its headers."""
+"""Scopes: a client selects its tools by URL and headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from mcp_tools_nvim.http.scope import MAX_NAMES_CHARS
 from mcp_tools_nvim.values import Settings
-from tests.support.served import LEGACY, Served, events, next_event, served
+from tests.support.served import INITIALIZED, Served, events, next_event, served
 
 UNKNOWN = "unknown_tool"
 
@@ -31,21 +31,18 @@ def prepare(bridge: Served) -> None:
 
 
 async def initialize(bridge: Served, query: str = "", name: str = "test", **headers: str) -> Any:
-    """The id of a session that begins with this URL; or the refusal."""
-    params = {
-        "protocolVersion": LEGACY,
-        "capabilities": {},
-        "clientInfo": {"name": name, "version": "1"},
-    }
-    path = "/mcp" + query if not query.startswith("/") else query
-    async with await bridge.post(bridge.message("initialize", params), path=path, **headers) as response:
+    """The id of a session opened with this URL, or status and message of the refusal."""
+    message, path = bridge.initialize_message(client=name), path_of(query)
+    async with await bridge.post(message, path=path, **headers) as response:
         if response.status != 200:
             return response.status, (await response.json())["error"]["message"]
         session = response.headers["Mcp-Session-Id"]
-    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-    async with await bridge.post(done, session) as response:
-        assert response.status == 202
+    assert (await bridge.answer(INITIALIZED, session))[0] == 202
     return session
+
+
+def path_of(query: str) -> str:
+    return query if query.startswith("/") else "/mcp" + query
 
 
 async def names(bridge: Served, session: str) -> list[str]:
@@ -74,35 +71,27 @@ SCOPES = [
 
 
 @pytest.mark.parametrize(("query", "headers", "expected"), SCOPES, ids=[f"{q} {h}" for q, h, _ in SCOPES])
-async def test_what_a_client_sees(
+async def test_a_client_sees_and_calls_the_tools_of_its_scope_only(
     bridge: Served, query: str, headers: dict[str, str], expected: list[str]
 ) -> None:
-    """The list has what the scope names, and a call beyond it is one of a name that nothing has."""
+    """In a session and in a stateless request. A call of another tool is a call of an unknown one."""
     session = await initialize(bridge, query, **headers)
     assert await names(bridge, session) == expected
     for tool in ("lsp_hover", "lsp_rename", "dap_status"):
-        async with await bridge.post(bridge.call_message(tool), session) as response:
-            answer = await response.json()
+        _, answer = await bridge.answer(bridge.call_message(tool), session)
         assert ("result" in answer) == (tool in expected)
         if tool not in expected:
             error = answer["error"]
             assert (error["code"], error["data"]["code"]) == (-32602, UNKNOWN)
             assert error["message"] == f"Unknown tool: nvim_{tool}"
 
-
-@pytest.mark.parametrize(("query", "headers", "expected"), SCOPES, ids=[f"{q} {h}" for q, h, _ in SCOPES])
-async def test_each_request_of_the_stateless_era_has_its_own(
-    bridge: Served, query: str, headers: dict[str, str], expected: list[str]
-) -> None:
-    """The same, without anything that is kept."""
-    path = query if query.startswith("/") else "/mcp" + query
-    async with await bridge.post_stateless("tools/list", path=path, **headers) as response:
-        listed = (await response.json())["result"]["tools"]
-    assert [tool["name"].removeprefix("nvim_") for tool in listed] == expected
+    path = path_of(query)
+    _, answer = await bridge.answer_stateless("tools/list", path=path, **headers)
+    assert [tool["name"].removeprefix("nvim_") for tool in answer["result"]["tools"]] == expected
     for tool in ("lsp_hover", "lsp_rename"):
         params = {"name": f"nvim_{tool}", "arguments": {}}
-        async with await bridge.post_stateless("tools/call", params, path=path, **headers) as response:
-            assert ("result" in await response.json()) == (tool in expected)
+        _, answer = await bridge.answer_stateless("tools/call", params, path=path, **headers)
+        assert ("result" in answer) == (tool in expected)
 
 
 MALFORMED = [
@@ -133,15 +122,15 @@ MALFORMED = [
 @pytest.mark.parametrize(
     ("query", "headers", "text"), MALFORMED, ids=[f"{q[:20]} {h}" for q, h, _ in MALFORMED]
 )
-async def test_malformed_scopes(bridge: Served, query: str, headers: dict[str, str], text: str) -> None:
-    """They are refused by name over every transport: taken for none they would show too much."""
+async def test_a_malformed_scope_is_refused_by_name_over_every_transport(
+    bridge: Served, query: str, headers: dict[str, str], text: str
+) -> None:
     status, message = await initialize(bridge, query, **headers)
     assert status == 400
     assert text in message
-    path = "/mcp" + query
-    async with await bridge.post_stateless("tools/list", path=path, **headers) as response:
-        assert response.status == 400
-        assert text in (await response.json())["error"]["message"]
+    status, answer = await bridge.answer_stateless("tools/list", path="/mcp" + query, **headers)
+    assert status == 400
+    assert text in answer["error"]["message"]
     head = {name.replace("_", "-"): value for name, value in headers.items()}
     head["Accept"] = "text/event-stream"
     async with bridge.http.get(bridge.url + "/sse" + query, headers=head) as response:
@@ -149,56 +138,41 @@ async def test_malformed_scopes(bridge: Served, query: str, headers: dict[str, s
         assert text in (await response.json())["error"]["message"]
 
 
-async def test_the_longest_scope_fits(bridge: Served) -> None:
-    """The most characters of names that are allowed have room in the session's id, beside a long name."""
+async def test_the_longest_scope_fits_in_a_session_id(bridge: Served) -> None:
     query = "?tools=" + ",".join(f"{n:07x}" for n in range(7**7, 7**7 + MAX_NAMES_CHARS // 7))
     assert isinstance(await initialize(bridge, query, name="n" * 200), str)
 
 
-async def test_over_sse(bridge: Served) -> None:
-    """The URL that opens the stream says what its session sees."""
+async def test_the_url_that_opens_an_sse_stream_sets_its_scope(bridge: Served) -> None:
     head = {"Accept": "text/event-stream"}
     async with bridge.http.get(bridge.url + "/sse?tools=dap&readonly", headers=head) as response:
         stream = events(response)
         path = (await next_event(stream))[2]
-        params = {
-            "protocolVersion": "2024-11-05",
-            "capabilities": {},
-            "clientInfo": {"name": "c", "version": "1"},
-        }
-        for message in (
-            bridge.message("initialize", params),
-            {"jsonrpc": "2.0", "method": "notifications/initialized"},
-            bridge.message("tools/list"),
-        ):
-            async with await bridge.post(message, path=path) as posted:
-                assert posted.status == 202
+        for message in (bridge.initialize_message("2024-11-05"), INITIALIZED, bridge.message("tools/list")):
+            assert (await bridge.answer(message, path=path))[0] == 202
         await next_event(stream)
         listed = (await next_event(stream))[2]["result"]["tools"]
     assert [tool["name"] for tool in listed] == ["nvim_dap_status"]
 
 
-async def test_a_session_keeps_its_scope(tmp_path: Path) -> None:
-    """No later request widens it, and after a restart of the bridge it is what it was."""
+async def test_a_session_keeps_its_scope_after_a_restart(tmp_path: Path) -> None:
     settings = Settings(state_dir=str(tmp_path))
     async with served(settings, boot="first") as bridge:
         prepare(bridge)
         session = await initialize(bridge, "?tools=lsp&readonly")
         whole = await initialize(bridge)
-        async with await bridge.post(
-            bridge.message("tools/list"), session, path="/mcp?tools=all", X_MCP_Tools="dap_status"
-        ) as response:
-            assert len((await response.json())["result"]["tools"]) == 1
+        wider = {"path": "/mcp?tools=all", "X_MCP_Tools": "dap_status"}
+        _, answer = await bridge.answer(bridge.message("tools/list"), session, **wider)
+        assert len(answer["result"]["tools"]) == 1
     async with served(settings, boot="second") as bridge:
         prepare(bridge)
-        async with await bridge.post(bridge.call_message("lsp_rename"), session) as response:
-            assert (await response.json())["error"]["data"]["code"] == UNKNOWN
+        _, answer = await bridge.answer(bridge.call_message("lsp_rename"), session)
+        assert answer["error"]["data"]["code"] == UNKNOWN
         assert await names(bridge, session) == ["lsp_hover"]
         assert await names(bridge, whole) == ["dap_status", "lsp_hover", "lsp_rename"]
 
 
-async def test_who_hears_of_a_change(bridge: Served) -> None:
-    """A session whose own list did not change is not told; the others are, each once."""
+async def test_a_change_is_announced_only_to_sessions_whose_list_has_changed(bridge: Served) -> None:
     lsp, whole, unread = [await initialize(bridge, query) for query in ("?tools=lsp", "", "?tools=dap")]
     for session in (lsp, whole):
         await names(bridge, session)
@@ -234,25 +208,20 @@ async def test_who_hears_of_a_change(bridge: Served) -> None:
             response.close()
 
 
-async def test_many_views(bridge: Served) -> None:
-    """More different scopes than are kept are served all the same."""
-    for n in range(20):
-        async with await bridge.post_stateless("tools/list", path=f"/mcp?tools=lsp,x{n}") as response:
-            assert len((await response.json())["result"]["tools"]) == 2
-    async with await bridge.post_stateless("tools/list", path="/mcp?tools=lsp,x0") as response:
-        assert len((await response.json())["result"]["tools"]) == 2
+async def test_more_scopes_than_are_cached_are_served(bridge: Served) -> None:
+    for n in [*range(20), 0]:
+        _, answer = await bridge.answer_stateless("tools/list", path=f"/mcp?tools=lsp,x{n}")
+        assert len(answer["result"]["tools"]) == 2
 
 
-async def test_a_header_of_a_tool_that_is_not_seen(bridge: Served) -> None:
-    """Nothing is learnt of a tool beyond the scope by the headers that its arguments want."""
+async def test_parameter_headers_reveal_no_tool_outside_the_scope(bridge: Served) -> None:
     schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     bridge.editor.add_tool("dap_deploy", lambda ctx, arguments: "done", inputSchema=schema)
     texts = []
     for name in ("nvim_dap_deploy", "nvim_dap_nothing"):
         params = {"name": name, "arguments": {"region": "eu"}}
-        async with await bridge.post_stateless("tools/call", params, path="/mcp?tools=lsp") as response:
-            texts.append((response.status, (await response.json())["error"]["message"].replace(name, "")))
+        status, answer = await bridge.answer_stateless("tools/call", params, path="/mcp?tools=lsp")
+        texts.append((status, answer["error"]["message"].replace(name, "")))
     assert texts[0] == texts[1]
-    params = {"name": "nvim_dap_deploy", "arguments": {"region": "eu"}}
-    async with await bridge.post_stateless("tools/call", params, path="/mcp?tools=dap") as response:
-        assert response.status == 400
+    params["name"] = "nvim_dap_deploy"
+    assert (await bridge.answer_stateless("tools/call", params, path="/mcp?tools=dap"))[0] == 400

@@ -1,4 +1,4 @@
-"""The stateless era: 2026-07-28."""
+"""Stateless requests, as of protocol 2026-07-28."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ async def bridge() -> AsyncIterator[Served]:
         yield running
 
 
-async def test_discover(bridge: Served) -> None:
-    """The first thing that new clients send is answered at once, without a session."""
+async def test_discover_is_answered_without_a_session(bridge: Served) -> None:
     async with await bridge.post_stateless("server/discover") as response:
         result = (await response.json())["result"]
         assert "Mcp-Session-Id" not in response.headers
@@ -44,67 +43,58 @@ async def test_discover(bridge: Served) -> None:
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "mcp-tools.nvim"
 
 
-async def test_tools(bridge: Served) -> None:
-    """Lists and calls carry what the era wants: result type, time to live, scope."""
-    async with await bridge.post_stateless("tools/list") as response:
-        result = (await response.json())["result"]
+async def test_lists_and_calls_have_a_result_type_and_a_lifetime(bridge: Served) -> None:
+    result = (await bridge.answer_stateless("tools/list"))[1]["result"]
     assert [tool["name"] for tool in result["tools"]] == ["nvim_echo"]
     assert (result["resultType"], result["ttlMs"], result["cacheScope"]) == ("complete", 0, "private")
     params = {"name": "nvim_echo", "arguments": {"text": "hi"}}
-    async with await bridge.post_stateless("tools/call", params) as response:
-        result = (await response.json())["result"]
+    result = (await bridge.answer_stateless("tools/call", params))[1]["result"]
     assert result["content"] == [{"type": "text", "text": "hi"}]
     assert result["resultType"] == "complete"
-    async with await bridge.post_stateless("tools/list", {"cursor": "nonsense"}) as response:
-        assert (response.status, (await response.json())["error"]["code"]) == (400, -32602)
+    status, answer = await bridge.answer_stateless("tools/list", {"cursor": "nonsense"})
+    assert (status, answer["error"]["code"]) == (400, -32602)
 
 
 @pytest.mark.parametrize("version", ["2099-01-01", "1", "", "DRAFT-2026"])
-async def test_unknown_versions_are_refused_at_once(bridge: Served, version: str) -> None:
-    """A version that nobody serves is a fast 400 that names the ones that are."""
-    async with asyncio.timeout(2), await bridge.post_stateless("tools/list", version=version) as response:
-        error = (await response.json())["error"]
-    assert (response.status, error["code"]) == (400, -32022)
-    assert error["data"]["supported"] == [STATELESS]
+async def test_an_unknown_version_is_refused_with_the_supported_ones(bridge: Served, version: str) -> None:
+    status, answer = await bridge.answer_stateless("tools/list", version=version)
+    assert (status, answer["error"]["code"]) == (400, -32022)
+    assert answer["error"]["data"]["supported"] == [STATELESS]
 
 
 async def test_headers_must_fit_the_body(bridge: Served) -> None:
-    """Missing, different and repeated routing headers are refused, and so is a missing envelope."""
-    for headers in ({"Mcp_Method": "tools/call"}, {"Mcp_Method": ""}):
-        async with await bridge.post_stateless("tools/list", **headers) as response:
-            assert (response.status, (await response.json())["error"]["code"]) == (400, -32020)
-    async with await bridge.post_stateless("tools/call", {"name": "nvim_echo"}, Mcp_Name="x") as response:
-        assert (await response.json())["error"]["code"] == -32020
-    async with await bridge.post(bridge.message("tools/list"), MCP_Protocol_Version=STATELESS) as response:
-        assert (response.status, (await response.json())["error"]["code"]) == (400, -32602)
-    async with await bridge.post_stateless("initialize") as response:
-        assert response.status in (400, 404)
-    async with await bridge.post_stateless("no/such") as response:
-        assert (response.status, (await response.json())["error"]["code"]) == (404, -32601)
+    for status, code, request in (
+        (400, -32020, bridge.answer_stateless("tools/list", Mcp_Method="tools/call")),
+        (400, -32020, bridge.answer_stateless("tools/list", Mcp_Method="")),
+        (400, -32020, bridge.answer_stateless("tools/call", {"name": "nvim_echo"}, Mcp_Name="x")),
+        (400, -32602, bridge.answer(bridge.message("tools/list"), MCP_Protocol_Version=STATELESS)),
+        (404, -32601, bridge.answer_stateless("initialize")),
+        (404, -32601, bridge.answer_stateless("no/such")),
+    ):
+        got, answer = await request
+        assert (got, answer["error"]["code"]) == (status, code)
 
 
-async def test_parameter_headers(bridge: Served) -> None:
-    """Tools whose schema asks for parameter headers get them checked, also before anything was listed."""
+async def test_parameter_headers_must_match_the_arguments(bridge: Served) -> None:
+    """Also before the tools were listed."""
     schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"], inputSchema=schema)
     params = {"name": "nvim_routed", "arguments": {"region": "eu"}}
-    for name in ("nvim_routed", "routed"):  # a tool answers to its bare name as well
+    for name in ("nvim_routed", "routed"):  # a call may omit the prefix
         for headers, code in [
             ({}, -32020),
             ({"Mcp_Param_Region": "us"}, -32020),
             ({"Mcp_Param_Region": "eu"}, None),
         ]:
             given = params | {"name": name}
-            async with await bridge.post_stateless("tools/call", given, **headers) as response:
-                assert ((await response.json()).get("error") or {}).get("code") == code, name
+            _, answer = await bridge.answer_stateless("tools/call", given, **headers)
+            assert answer.get("error", {}).get("code") == code, name
     bridge.editor.remove("tools", "routed")
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"])
-    async with await bridge.post_stateless("tools/call", params) as response:
-        assert "result" in await response.json(), "a changed schema counts from then on"
+    assert "result" in (await bridge.answer_stateless("tools/call", params))[1], "the schema has changed"
 
 
-async def test_clients_that_share_a_connection(bridge: Served) -> None:
-    """Each request is its own client's, whoever spoke on that connection before."""
+async def test_each_request_on_a_shared_connection_has_its_own_client(bridge: Served) -> None:
     seen: list[tuple[str, str, Any]] = []
 
     async def note(ctx: ToolContext, arguments: dict[str, Any]) -> str:
@@ -113,7 +103,7 @@ async def test_clients_that_share_a_connection(bridge: Served) -> None:
         return "noted"
 
     bridge.editor.add_tool("note", note)
-    said: list[tuple[str, str, dict[str, Any]]] = [
+    senders: list[tuple[str, str, dict[str, Any]]] = [
         ("one", "1", {}),
         ("one", "1", {}),
         ("two", "1", {}),
@@ -124,36 +114,29 @@ async def test_clients_that_share_a_connection(bridge: Served) -> None:
     ]
     async with aiohttp.TCPConnector(limit=1) as connector:
         shared = aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {TOKEN}"})
-        usual, bridge.http = bridge.http, shared
+        original, bridge.http = bridge.http, shared
         try:
-            for name, version, capabilities in said:
+            for name, version, capabilities in senders:
                 meta = {CLIENT_INFO: {"name": name, "version": version}, CAPABILITIES: capabilities}
                 params = {"name": "nvim_note", "arguments": {}, "_meta": meta}
-                async with await bridge.post_stateless("tools/call", params) as response:
-                    assert response.status == 200
-                    await response.read()
+                assert (await bridge.answer_stateless("tools/call", params))[0] == 200
         finally:
-            bridge.http = usual
+            bridge.http = original
             await shared.close()
-    assert seen == [(name[:MAX_CLIENT_NAME], *rest) for name, *rest in said]
+    assert seen == [(name[:MAX_CLIENT_NAME], *rest) for name, *rest in senders]
 
 
-async def test_notifications_are_dropped(bridge: Served) -> None:
-    """They get 202, in a version that is served."""
+async def test_notifications_are_accepted_and_dropped(bridge: Served) -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    async with await bridge.post(note, MCP_Protocol_Version=STATELESS) as response:
-        assert response.status == 202
-    async with await bridge.post(note, MCP_Protocol_Version="2099-01-01") as response:
-        assert response.status == 400
-    async with await bridge.post(
-        note | {"id": 1, "result": 1} | {}, MCP_Protocol_Version=STATELESS
-    ) as response:
-        assert response.status == 400
+    for body, version, status in (
+        (note, STATELESS, 202),
+        (note, "2099-01-01", 400),
+        (note | {"id": 1, "result": 1}, STATELESS, 400),
+    ):
+        assert (await bridge.answer(body, MCP_Protocol_Version=version))[0] == status
 
 
-async def test_progress_and_logs_of_one_request(bridge: Served) -> None:
-    """The answer becomes a stream; logs come only when the request asks for a level."""
-
+async def test_an_answer_with_progress_or_requested_logs_is_a_stream(bridge: Served) -> None:
     async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         ctx.log("info", "i")
         ctx.log("error", "e")
@@ -177,8 +160,7 @@ async def test_progress_and_logs_of_one_request(bridge: Served) -> None:
     assert messages[-1]["result"]["content"][0]["text"] == "done"
 
 
-async def test_a_half_closed_client_is_served(bridge: Served) -> None:
-    """A client that shuts down its sending side still waits for its answer."""
+async def test_a_half_closed_client_gets_its_answer(bridge: Served) -> None:
     opened, running = bridge.add_gate()
     body = (
         '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nvim_wait","_meta":{'
@@ -201,8 +183,9 @@ async def test_a_half_closed_client_is_served(bridge: Served) -> None:
     writer.close()
 
 
-async def test_subscriptions(bridge: Served) -> None:
-    """`subscriptions/listen` acknowledges, announces changes, and ends with the client or the bridge."""
+async def test_a_subscription_announces_changes_until_the_client_or_the_bridge_ends_it(
+    bridge: Served,
+) -> None:
     params = {"notifications": {"toolsListChanged": True}}
     async with await bridge.post_stateless("subscriptions/listen", params) as response:
         stream = events(response)
@@ -219,8 +202,7 @@ async def test_subscriptions(bridge: Served) -> None:
     assert "result" in (await next_event(stream))[2]
 
 
-async def test_many_streams_of_one_client_watch_no_more_than_its_share(bridge: Served) -> None:
-    """What the editor watches is for all; the streams of others get theirs, and room comes back."""
+async def test_all_streams_of_one_client_share_one_limit_of_watched_resources(bridge: Served) -> None:
     bridge.editor.add_resource("test://{id}", lambda ctx, arguments: "x")
     watched = bridge.editor.offers.subscribed
 
@@ -229,8 +211,8 @@ async def test_many_streams_of_one_client_watch_no_more_than_its_share(bridge: S
         params = {"notifications": {"resourceSubscriptions": uris}}
         params["_meta"] = {"io.modelcontextprotocol/clientInfo": {"name": client, "version": "1"}}
         response = await bridge.post_stateless("subscriptions/listen", params)
-        told = (await next_event(events(response)))[2]["params"]["notifications"]
-        return response, len(told.get("resourceSubscriptions") or ())
+        confirmed = (await next_event(events(response)))[2]["params"]["notifications"]
+        return response, len(confirmed.get("resourceSubscriptions") or ())
 
     streams = [await listen(number, "greedy") for number in range(6)]
     assert sum(count for _, count in streams) == MAX_OF_CLIENT == watched.total()

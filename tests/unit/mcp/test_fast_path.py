@@ -1,4 +1,4 @@
-"""The fast path of `tools/call`: nobody can tell it from the kernel."""
+"""The fast path of `tools/call` gives the same answers as the kernel."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(runs: list[str], name: str, value: Any, context: ToolContext, arguments:
 
 
 async def answers(bridge: Served, version: str, params: dict[str, Any]) -> list[bytes]:
-    """The bodies that answer a call as it is, and with a member that only the kernel passes over."""
+    """The answers to a call, and to one with a member that only the kernel ignores."""
     session = await bridge.initialize(version) if version in HANDSHAKE_PROTOCOL_VERSIONS else None
     bodies = []
     for more in ({}, {"unknown": True}):
@@ -53,7 +53,6 @@ async def answers(bridge: Served, version: str, params: dict[str, Any]) -> list[
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_results_are_the_same_to_the_byte(version: str) -> None:
-    """Texts, structured results, contents and errors are what the kernel makes of them, and run once."""
     runs: list[str] = []
     async with served() as bridge:
         for name, value in RESULTS.items():
@@ -89,19 +88,16 @@ async def test_results_are_the_same_to_the_byte(version: str) -> None:
         {"name": "nvim_text", "task": 1},
     ],
 )
-async def test_what_is_malformed_runs_nothing(params: dict[str, Any]) -> None:
-    """It is for the kernel to refuse, before the tool hears of it."""
+async def test_a_malformed_call_is_refused_before_the_tool_runs(params: dict[str, Any]) -> None:
     runs: list[str] = []
     async with served() as bridge:
         bridge.editor.add_tool("text", lambda *_: runs.append("text"))
         session = await bridge.initialize()
         answer = await bridge.ask(session, "tools/call", params)
         assert answer["error"]["code"] == -32602
-        async with await bridge.post_stateless("tools/call", {"name": "nvim_text", "task": 1}) as response:
-            assert (await response.json())["error"]["code"] == -32602
-        token = {"name": "nvim_text", "_meta": {"progressToken": 1.5}}
-        async with await bridge.post_stateless("tools/call", token) as response:
-            assert (await response.json())["error"]["code"] == -32602
+        for more in ({"task": 1}, {"_meta": {"progressToken": 1.5}}):
+            _, answer = await bridge.answer_stateless("tools/call", {"name": "nvim_text"} | more)
+            assert answer["error"]["code"] == -32602
     assert runs == []
 
 
@@ -126,8 +122,7 @@ calls = st.fixed_dictionaries(
 
 
 @given(calls)
-def test_plain_is_what_the_sdk_takes(params: dict[str, Any]) -> None:
-    """What is plain would have been refused in no version, and says nothing but name, arguments and token."""
+def test_a_plain_call_is_valid_in_every_version(params: dict[str, Any]) -> None:
     if not is_plain_call(params):
         return
     for version in HANDSHAKE_PROTOCOL_VERSIONS:

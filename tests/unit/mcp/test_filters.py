@@ -1,4 +1,4 @@
-"""Lists of resources of which a client wants only some."""
+"""Filters of resource lists."""
 
 from __future__ import annotations
 
@@ -29,21 +29,19 @@ async def bridge() -> AsyncIterator[Served]:
 
 
 async def listed(bridge: Served, era: str, method: str = "resources/list", **params: Any) -> dict[str, Any]:
-    if era == "stateless":
-        async with await bridge.post_stateless(method, params) as response:
-            answer: dict[str, Any] = await response.json()
-            return answer
-    return await bridge.ask(await bridge.initialize(), method, params)
+    if era == "sessions":
+        return await bridge.ask(await bridge.initialize(), method, params)
+    answer: dict[str, Any] = (await bridge.answer_stateless(method, params))[1]
+    return answer
 
 
 def uris(answer: dict[str, Any]) -> list[str]:
-    result = answer["result"]
-    return [item["uri"] for item in result["resources"]]
+    return [item["uri"] for item in answer["result"]["resources"]]
 
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
-async def test_filters(bridge: Served, era: str) -> None:
-    """All that is given must hold; an empty filter holds for everything, and none is remembered."""
+async def test_all_members_of_a_filter_must_match(bridge: Served, era: str) -> None:
+    """An empty filter matches everything, and no filter is remembered."""
     everything = ["other://d", "test://a", "test://b", "test://c"]
     for wanted, expected in (
         ({}, everything),
@@ -66,8 +64,7 @@ async def test_filters(bridge: Served, era: str) -> None:
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
 @pytest.mark.parametrize("method", ["resources/list", "resources/templates/list"])
-async def test_bad_filters(bridge: Served, era: str, method: str) -> None:
-    """What is no filter is refused, as is a cursor beside a good one that was not given out."""
+async def test_an_invalid_filter_or_cursor_is_refused(bridge: Served, era: str, method: str) -> None:
     for wanted, message in (
         (5, "filter must be an object"),
         ([], "filter must be an object"),
@@ -88,8 +85,7 @@ async def test_bad_filters(bridge: Served, era: str, method: str) -> None:
     assert (error["code"], error["message"]) == (-32602, "Invalid cursor")
 
 
-async def test_templates_are_filtered_too(bridge: Served) -> None:
-    """By the scheme and tags of the template."""
+async def test_templates_are_filtered_by_scheme_and_tags(bridge: Served) -> None:
     for wanted, expected in (
         ({"scheme": "file"}, ["file:///{+path}"]),
         ({"scheme": "other"}, []),
@@ -99,8 +95,7 @@ async def test_templates_are_filtered_too(bridge: Served) -> None:
         assert [item["uriTemplate"] for item in answer["result"]["resourceTemplates"]] == expected
 
 
-async def test_pages_of_what_fits(bridge: Served) -> None:
-    """A page is full of what is wanted, and its cursor leads on with the same filter."""
+async def test_a_page_is_filled_with_matches_and_its_cursor_keeps_the_filter(bridge: Served) -> None:
     for n in range(2002):
         bridge.editor.add_resource(f"many://{n:04}", lambda ctx, params: "", _meta={"tags": [str(n % 2)]})
     wanted = {"filter": {"tags": ["1"]}}
@@ -111,15 +106,13 @@ async def test_pages_of_what_fits(bridge: Served) -> None:
     assert "nextCursor" not in rest
 
 
-async def test_other_lists_take_no_filter(bridge: Served) -> None:
-    """There it means nothing, and is nobody's mistake."""
+async def test_other_lists_ignore_a_filter(bridge: Served) -> None:
     bridge.editor.add_tool("echo", lambda ctx, arguments: "")
     answer = await listed(bridge, "sessions", "tools/list", _meta={"filter": 5})
     assert [tool["name"] for tool in answer["result"]["tools"]] == ["nvim_echo"]
 
 
-def test_odd_definitions_fit_no_filter() -> None:
-    """A definition without a type or tags is passed over."""
+def test_a_definition_without_a_type_or_tags_does_not_match() -> None:
     assert not Filter(mime_type="text/plain").fits("a:b", {"mimeType": 5})
     assert not Filter(tags=frozenset({"x"})).fits("a:b", {"_meta": None})
     assert Filter().fits("a:b", {})

@@ -1,4 +1,4 @@
-"""What a tool asks its client for, as messages over HTTP."""
+"""Requests of a tool to its client, as messages over HTTP."""
 
 from __future__ import annotations
 
@@ -37,11 +37,8 @@ def answer_to(question: dict[str, Any], **content: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("id_as", [int, str])
-async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as: type[int | str]) -> None:
-    """All of them at once; results and errors go back to the tool, and the answer ends the stream.
-
-    A client that spells the id of a question as text is understood.
-    """
+async def test_questions_are_sent_on_the_stream_of_the_call(bridge: Served, id_as: type[int | str]) -> None:
+    """An id that the client returns as text is accepted."""
     session = await bridge.initialize(capabilities=BOTH)
     async with await bridge.post(bridge.call_message("both"), session) as response:
         stream = events(response)
@@ -54,9 +51,8 @@ async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as:
         mcp_error = answer_to(questions["roots/list"], error={"code": -1, "message": "no"})
         accepted = answer_to(questions["elicitation/create"], result={"action": "accept"})
         accepted["id"] = id_as(accepted["id"])
-        for message in (mcp_error, accepted, accepted):  # what is answered already is ignored
-            async with await bridge.post(message, session) as sent:
-                assert sent.status == 202
+        for message in (mcp_error, accepted, accepted):  # a second answer is ignored
+            assert (await bridge.answer(message, session))[0] == 202
         last = (await next_event(stream))[2]
     assert last["result"]["content"][0]["text"] == (
         '{"name":{"result":{"action":"accept"}},"folders":{"error":{"code":-1,"message":"no"}}}'
@@ -64,14 +60,12 @@ async def test_questions_come_over_the_stream_of_the_call(bridge: Served, id_as:
 
 
 async def test_the_end_of_a_session_ends_its_questions(bridge: Served) -> None:
-    """The tool hears why; the client is told that nobody waits for its answers any more."""
     session = await bridge.initialize(capabilities=BOTH)
     async with await bridge.post(bridge.call_message("both"), session) as response:
         stream = events(response)
         messages = [(await next_event(stream))[2] for _ in range(3)]
         asked = {data["id"] for data in messages if data}
-        async with bridge.http.delete(f"{bridge.url}/mcp", headers={"Mcp-Session-Id": session}) as deleted:
-            assert deleted.status == 200
+        assert await bridge.delete(session) == 200
         rest = [data async for _, _, data in stream if data]
     cancelled = {m["params"]["requestId"] for m in rest if m.get("method") == "notifications/cancelled"}
     assert cancelled >= asked
@@ -80,22 +74,19 @@ async def test_the_end_of_a_session_ends_its_questions(bridge: Served) -> None:
     assert bridge.calls.in_flight == 0
 
 
-async def test_states_that_open_nothing(bridge: Served) -> None:
-    """Of another life of the editor, forged, for another call: all refused in the same words."""
+async def test_foreign_and_forged_request_states_have_the_same_error(bridge: Served) -> None:
     params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
-    async with await bridge.post_stateless("tools/call", params) as response:
-        state = (await response.json())["result"]["requestState"]
+    state = (await bridge.answer_stateless("tools/call", params))[1]["result"]["requestState"]
     params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "decline"}}
     async with served() as other:
         other.parts.hello = replace(other.parts.hello, boot="the next life")
-        async with await other.post_stateless("tools/call", params | {"requestState": state}) as response:
-            foreign = (await response.json())["error"]
+        foreign = (await other.answer_stateless("tools/call", params | {"requestState": state}))[1]["error"]
     bridge.editor.cancel(next(iter(bridge.editor.calls)), "user")
     errors = [foreign]
     for changed in (state[:-2] + "AA", "", "v1.", state + "x"):
-        async with await bridge.post_stateless("tools/call", params | {"requestState": changed}) as response:
-            assert response.status == 400
-            errors.append((await response.json())["error"])
+        status, answer = await bridge.answer_stateless("tools/call", params | {"requestState": changed})
+        assert status == 400
+        errors.append(answer["error"])
     assert all(error == errors[0] for error in errors)
     assert errors[0]["code"] == -32602
     assert errors[0]["message"] == "Invalid or expired requestState"
@@ -103,8 +94,7 @@ async def test_states_that_open_nothing(bridge: Served) -> None:
 
 
 @pytest.mark.parametrize("known", ["a proof", "the token", "the token as key"])
-async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
-    """Neither what anybody can ask /health for nor what every client knows seals a state."""
+async def test_a_health_proof_or_the_token_does_not_seal_a_request_state(bridge: Served, known: str) -> None:
     label, token = b"mcp-tools.nvim request state", TOKEN.encode()
     async with bridge.http.get(bridge.url + "/health", params={"nonce": label.decode()}) as response:
         proof = (await response.json())["proof"]
@@ -114,8 +104,8 @@ async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
         "the token as key": hmac.digest(token, label, "sha256"),
     }[known]
     params: dict[str, Any] = {"name": "nvim_both", "arguments": {}}
-    async with await bridge.post_stateless("tools/call", params) as response:
-        assert (await response.json())["result"]["resultType"] == "input_required"
+    _, answer = await bridge.answer_stateless("tools/call", params)
+    assert answer["result"]["resultType"] == "input_required"
     call = next(iter(bridge.editor.calls))
     holder = hashlib.sha256(token).hexdigest()
     security = RequestStateSecurity(keys=[key], ttl=600, bind_principal=lambda _: holder)
@@ -128,7 +118,6 @@ async def test_a_forged_state_is_refused(bridge: Served, known: str) -> None:
     forged: Any = await boundary(SimpleNamespace(method="tools/call", params=params), asks)  # type: ignore[arg-type]
     params["inputResponses"] = {"folders": {"roots": []}, "name": {"action": "accept"}}
     params["requestState"] = forged["requestState"]
-    async with await bridge.post_stateless("tools/call", params) as response:
-        error = (await response.json())["error"]
+    error = (await bridge.answer_stateless("tools/call", params))[1]["error"]
     assert (error["code"], error["message"]) == (-32602, "Invalid or expired requestState")
     assert bridge.editor.received == []

@@ -1,4 +1,4 @@
-"""The SDK is imported late, once, and not by anything before the first request."""
+"""The SDK is imported once, at the first request."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from tests.support.served import eventually, served
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_the_application_imports_no_sdk() -> None:
-    """Neither the SDK nor what it brings is there before the first request needs it."""
+def test_the_application_does_not_import_the_sdk() -> None:
     code = (
         "import sys, mcp_tools_nvim.http.app, mcp_tools_nvim.http.handlers\n"
         "import mcp_tools_nvim.process.lifecycle\n"
@@ -27,8 +26,7 @@ def test_the_application_imports_no_sdk() -> None:
 
 
 @pytest.mark.slow
-def test_the_import_holds_no_loop_up() -> None:
-    """It happens in a thread: the loop turns meanwhile, and the SDK is there when the kernel is built."""
+def test_the_import_does_not_block_the_event_loop() -> None:
     code = """if True:
         import asyncio, sys
         from mcp_tools_nvim.http.handlers import Loader
@@ -49,7 +47,7 @@ def test_the_import_holds_no_loop_up() -> None:
 
 
 async def test_first_requests_share_one_import() -> None:
-    """Many at once get the same kernel; preload has it before the first one."""
+    """With `preload` the import precedes the first request."""
     async with served() as bridge:
         loader = bridge.app.handlers.loader
         assert loader.kernel is None

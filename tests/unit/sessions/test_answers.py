@@ -1,4 +1,4 @@
-"""Answers of clients that are large, late, malformed or missing, in a session over either transport."""
+"""Answers of clients that are large, late, malformed or missing, over both session transports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from mcp_tools_nvim.mcp.kernel import well_formed
 from mcp_tools_nvim.values import Limits, Settings
 from tests.support.memory import ToolContext
-from tests.support.served import Served, events, next_event, served
+from tests.support.served import INITIALIZED, Served, events, next_event, served
 
 EXTENSION = "ai.nimblebrain/host-resources"
 READ = {"method": "ai.nimblebrain/resources/read", "params": {"uri": "files://a"}}
@@ -24,7 +24,7 @@ ANSWER_LIMIT = 2 * LIMITS.resource
 
 
 class Asked:
-    """A client in the middle of a call: it reads what it is asked, and posts what it is told."""
+    """A client during a call: it reads questions and posts answers."""
 
     def __init__(self, bridge: Served, path: str, session: str | None, stream: AsyncIterator[Any]) -> None:
         self.bridge = bridge
@@ -52,7 +52,7 @@ class Asked:
             return response.status
 
     async def outcome(self) -> dict[str, Any]:
-        """What the tool received."""
+        """The answers that the tool received."""
         text = (await self.receive())["result"]["content"][0]["text"]
         received: dict[str, Any] = json.loads(text)
         return received
@@ -60,7 +60,7 @@ class Asked:
 
 @asynccontextmanager
 async def asked(bridge: Served, transport: str, *requests: dict[str, Any]) -> AsyncIterator[Asked]:
-    """A call whose tool asks for these, named a, b, …, and gives what it hears."""
+    """A call whose tool sends these requests, named a, b, …, and returns the answers."""
     named = {chr(ord("a") + n): request for n, request in enumerate(requests)}
 
     async def ask(ctx: ToolContext, arguments: dict[str, Any]) -> Any:
@@ -75,20 +75,15 @@ async def asked(bridge: Served, transport: str, *requests: dict[str, Any]) -> As
     async with bridge.http.get(bridge.url + "/sse", headers={"Accept": "text/event-stream"}) as response:
         stream = events(response)
         client = Asked(bridge, (await next_event(stream))[2], None, stream)
-        hello = {
-            "protocolVersion": "2024-11-05",
-            "capabilities": {},
-            "clientInfo": {"name": "s", "version": "1"},
-        }
-        await client.post(json.dumps(bridge.message("initialize", hello)).encode())
+        await client.post(json.dumps(bridge.initialize_message("2024-11-05")).encode())
         await client.receive()
-        await client.post(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode())
+        await client.post(json.dumps(INITIALIZED).encode())
         await client.post(json.dumps(bridge.call_message("ask")).encode())
         yield client
 
 
 def answer(question: dict[str, Any], size: int) -> bytes:
-    """An answer of so many bytes."""
+    """An answer of this number of bytes."""
     empty = json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": {"text": ""}}).encode()
     return empty[:-3] + b"x" * (size - len(empty)) + empty[-3:]
 
@@ -102,7 +97,7 @@ async def bridge() -> AsyncIterator[Served]:
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("transport", ["sessions", "sse"])
 async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport: str, chunked: bool) -> None:
-    """Larger than any request, but only while it is waited for."""
+    """Only while its question is open."""
     async with asked(bridge, transport, READ) as client:
         question = await client.receive()
         body = answer(question, ANSWER_LIMIT)
@@ -114,8 +109,9 @@ async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("transport", ["sessions", "sse"])
-async def test_an_answer_that_is_too_large(bridge: Served, transport: str, chunked: bool) -> None:
-    """It is refused, and the tool hears so at once instead of waiting for it."""
+async def test_an_answer_that_is_too_large_is_refused_and_the_tool_gets_an_error(
+    bridge: Served, transport: str, chunked: bool
+) -> None:
     async with asked(bridge, transport, READ) as client:
         question = await client.receive()
         assert await client.post(answer(question, ANSWER_LIMIT + 1), chunked=chunked) == 413
@@ -124,35 +120,30 @@ async def test_an_answer_that_is_too_large(bridge: Served, transport: str, chunk
     assert f"larger than {ANSWER_LIMIT} bytes" in error["message"]
 
 
-async def test_an_answer_that_is_too_large_to_know_whose_it_is(bridge: Served) -> None:
-    """With two questions open neither is given up: both can still be answered."""
+async def test_with_two_open_questions_an_answer_that_is_too_large_ends_neither(bridge: Served) -> None:
     async with asked(bridge, "sessions", READ, READ) as client:
         questions = [await client.receive() for _ in range(2)]
         assert await client.post(answer(questions[0], ANSWER_LIMIT + 1)) == 413
         for question in questions:
             assert await client.post(answer(question, 200)) == 202
-        assert {name: set(received) for name, received in (await client.outcome()).items()} == {
-            "a": {"result"},
-            "b": {"result"},
-        }
+        received = await client.outcome()
+        assert {name: list(answer) for name, answer in received.items()} == {"a": ["result"], "b": ["result"]}
 
 
 async def test_errors_keep_their_data(bridge: Served) -> None:
-    """The tool hears code, message, data; a code that is no number is 0, a result that is no object empty."""
+    """An invalid code becomes 0, an invalid result an empty object."""
     async with asked(bridge, "sessions", READ, READ, READ) as client:
         questions = [await client.receive() for _ in range(3)]
         slow = {"code": -32004, "message": "slowly", "data": {"retryAfterMs": 5}}
-        for question, said in zip(
-            questions, ({"error": slow}, {"error": {"code": "x"}}, {"result": [1]}), strict=True
-        ):
-            body = {"jsonrpc": "2.0", "id": question["id"]} | said
+        answers = ({"error": slow}, {"error": {"code": "x"}}, {"result": [1]})
+        for question, content in zip(questions, answers, strict=True):
+            body = {"jsonrpc": "2.0", "id": question["id"]} | content
             assert await client.post(json.dumps(body).encode()) == 202
         received = await client.outcome()
     assert received == {"a": {"error": slow}, "b": {"error": {"code": 0, "message": ""}}, "c": {"result": {}}}
 
 
-async def test_programs_answer_in_time() -> None:
-    """What neither a person nor a model answers has a deadline, after which the client is told to stop."""
+async def test_requests_that_need_no_user_have_a_deadline() -> None:
     async with (
         served(Settings(limits=Limits(answer=50))) as bridge,
         asked(bridge, "sessions", ELICIT, ROOTS, READ) as client,
@@ -160,20 +151,16 @@ async def test_programs_answer_in_time() -> None:
         questions = {(message := await client.receive())["method"]: message for _ in range(3)}
         given_up = {(await client.receive())["params"]["requestId"] for _ in range(2)}
         assert given_up == {questions["roots/list"]["id"], questions[READ["method"]]["id"]}
-        person = {
-            "jsonrpc": "2.0",
-            "id": questions["elicitation/create"]["id"],
-            "result": {"action": "cancel"},
-        }
-        assert await client.post(json.dumps(person).encode()) == 202
+        cancel = {"jsonrpc": "2.0", "result": {"action": "cancel"}}
+        cancel["id"] = questions["elicitation/create"]["id"]
+        assert await client.post(json.dumps(cancel).encode()) == 202
         received = await client.outcome()
     assert received["a"] == {"result": {"action": "cancel"}}
     late = {"error": {"code": -32001, "message": "no answer within 0.05 s"}}
     assert (received["b"], received["c"]) == (late, late)
 
 
-async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
-    """The client is served, and what else it declares counts."""
+async def test_a_malformed_capability_is_ignored(bridge: Served) -> None:
     seen: asyncio.Queue[Any] = asyncio.Queue()
     bridge.editor.add_tool("look", lambda ctx, arguments: seen.put_nowait(ctx.request.sender.capabilities))
     declared: dict[str, Any] = {EXTENSION: "yes", "org.example/other": {"x": 1}}
@@ -181,17 +168,13 @@ async def test_a_malformed_declaration_is_none(bridge: Served) -> None:
         ({"extensions": declared, "roots": {}}, {"extensions": {"org.example/other": {"x": 1}}, "roots": {}}),
         ({"experimental": declared}, {"experimental": {"org.example/other": {"x": 1}}}),
         ({"extensions": True, "experimental": None, "roots": {}}, {"roots": {}}),
-        (
-            {"extensions": {EXTENSION: {"read": 5}}},
-            {"extensions": {EXTENSION: {"read": 5}}},
-        ),
+        ({"extensions": {EXTENSION: {"read": 5}}}, {"extensions": {EXTENSION: {"read": 5}}}),
     ):
         session = await bridge.initialize(capabilities=capabilities)
         await bridge.call(session, "look")
         assert await seen.get() == expected
 
 
-def test_what_is_well_formed_stays_as_it_is() -> None:
-    """Nothing is copied, and what is no declaration at all is left to who refuses it."""
+def test_valid_capabilities_are_not_copied() -> None:
     for params in ({}, {"capabilities": 5}, {"capabilities": {"extensions": {"a": {}}}}):
         assert well_formed(params) is params

@@ -1,4 +1,4 @@
-"""Which sessions are in memory, which return, and which give way."""
+"""Sessions in memory: limits, idle time, and restoring from files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.served import LEGACY, Served, events, eventually, next_event,
 
 
 class Table:
-    """Sessions without HTTP, on a clock that a test moves."""
+    """Sessions without HTTP, on a clock that the test sets."""
 
     def __init__(self, bridge: Served, kernel: Any, limits: Limits, idle: float) -> None:
         self.kernel = kernel
@@ -55,34 +55,30 @@ class Table:
 @asynccontextmanager
 async def table(limits: Limits | None = None, idle: float = 1800.0) -> AsyncIterator[Table]:
     async with served() as bridge:
-        front = bridge.app.handlers
-        made = Table(bridge, await front.loader.load(), limits or Limits(), idle)
+        made = Table(bridge, await bridge.app.handlers.loader.load(), limits or Limits(), idle)
         yield made
         await made.sessions.close("shutdown")
 
 
-async def test_revival_after_a_restart(tmp_path: Path) -> None:
-    """A client that never initializes again goes on with another bridge, and hears that lists changed."""
+async def test_a_session_is_restored_after_a_restart_and_gets_list_changes(tmp_path: Path) -> None:
+    """Its level and scope are kept, and a deleted session is not restored."""
     settings = Settings(state_dir=str(tmp_path))
     async with served(settings, boot="first") as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: "before")
         session = await bridge.initialize()
         deleted = await bridge.initialize()
         await bridge.ask(session, "logging/setLevel", {"level": "error"})
-        async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": deleted}) as response:
-            assert response.status == 200
+        assert await bridge.delete(deleted) == 200
     async with served(settings, boot="second") as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
-        async with await bridge.post(bridge.call_message("echo"), deleted) as response:
-            assert response.status == 404
+        assert (await bridge.answer(bridge.call_message("echo"), deleted))[0] == 404
         async with await bridge.get(session, Last_Event_ID="first-1") as response:
             stream = events(response)
             await next_event(stream)
             assert (await next_event(stream))[2]["method"] == "notifications/tools/list_changed"
         assert (await bridge.call(session, "echo"))["content"][0]["text"] == "test"
         assert bridge.reported[-1][0].name == "test"
-        async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": session}) as response:
-            assert response.status == 200
+        assert [await bridge.delete(session) for _ in range(2)] == [200, 404]
 
 
 async def test_ended_streams_do_not_delay_the_next_results() -> None:
@@ -104,8 +100,7 @@ async def test_ended_streams_do_not_delay_the_next_results() -> None:
                 await response.read()
 
 
-async def test_the_name_of_a_client_has_a_bound() -> None:
-    """The editor keeps it, whatever a client sends."""
+async def test_the_name_of_a_client_is_cut() -> None:
     async with served() as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
         session = await bridge.initialize(client="n" * 1_000_000)
@@ -113,21 +108,16 @@ async def test_the_name_of_a_client_has_a_bound() -> None:
         assert (name, bridge.reported[-1][0].name) == ("n" * MAX_CLIENT_NAME,) * 2
 
 
-async def test_delete_of_a_session_that_is_not_in_memory(tmp_path: Path) -> None:
-    """A client may delete its session although the bridge was restarted in between."""
+async def test_a_session_that_is_not_in_memory_can_be_deleted(tmp_path: Path) -> None:
     settings = Settings(state_dir=str(tmp_path))
     async with served(settings) as bridge:
         session = await bridge.initialize()
     async with served(settings) as bridge:
-        for expected in (200, 404):
-            async with bridge.http.delete(
-                bridge.url + "/mcp", headers={"Mcp-Session-Id": session}
-            ) as response:
-                assert response.status == expected
+        assert [await bridge.delete(session) for _ in range(2)] == [200, 404]
 
 
-async def test_the_session_a_tool_sees_is_the_same_after_revival(tmp_path: Path) -> None:
-    """What tools keep per session survives; it is not the id that the client sends."""
+async def test_a_tool_gets_the_same_session_key_after_a_restart(tmp_path: Path) -> None:
+    """The key is not the id that the client sends."""
     seen: list[str | None] = []
     ids: list[str] = []
     for _ in range(2):
@@ -142,8 +132,7 @@ async def test_the_session_a_tool_sees_is_the_same_after_revival(tmp_path: Path)
 
 
 @pytest.mark.slow
-async def test_clients_that_left_are_not_shown() -> None:
-    """One that is silent for long is told as gone; its session stays, and heard again it is shown."""
+async def test_a_silent_client_is_shown_again_when_it_sends_something() -> None:
     async with table() as made:
         session = made.sessions.find(made.kernel, await made.open("quiet"))
         await made.open("other")
@@ -151,7 +140,7 @@ async def test_clients_that_left_are_not_shown() -> None:
         assert made.reports[-1] == ["quiet", "other"]
         session.last_heard -= 50
         await asyncio.sleep(1.2)
-        assert made.reports[-1] == ["quiet", "other"], "it may think"
+        assert made.reports[-1] == ["quiet", "other"], "it may be busy"
         session.last_heard -= 10
         await eventually(lambda: made.reports[-1] == ["other"])
         assert len(made.sessions) == 2
@@ -160,8 +149,7 @@ async def test_clients_that_left_are_not_shown() -> None:
 
 
 @pytest.mark.slow
-async def test_a_client_that_closed_its_stream_is_gone() -> None:
-    """It is gone within seconds: it has no stream any more, and has not come back for one."""
+async def test_a_client_that_closes_its_stream_is_reported_as_gone() -> None:
     async with served() as bridge:
         session = await bridge.initialize(client="listener")
         stream = await bridge.get(session)
@@ -172,8 +160,8 @@ async def test_a_client_that_closed_its_stream_is_gone() -> None:
         again.close()
 
 
-async def test_the_oldest_idle_session_gives_way() -> None:
-    """At the limit nothing happens; one more closes the one that was silent longest, whose id revives it."""
+async def test_beyond_the_limit_the_session_that_was_idle_longest_is_closed() -> None:
+    """Its id restores it."""
     async with served(Settings(limits=Limits(sessions=3))) as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: "ok")
         ids = [await bridge.initialize(client=f"c{n}") for n in range(3)]
@@ -185,16 +173,14 @@ async def test_the_oldest_idle_session_gives_way() -> None:
         assert {info.name for info in bridge.reported[-1]} == {"c0", "c3", "c1"}
 
 
-async def test_sessions_in_use_do_not_give_way() -> None:
-    """With an open stream or a call in flight in each, a further one is 503 and says when to come back."""
+async def test_sessions_in_use_are_not_closed_and_a_new_one_gets_503() -> None:
     async with served(Settings(limits=Limits(sessions=2))) as bridge:
         opened, running = bridge.add_gate()
         with_stream, with_call = await bridge.initialize(), await bridge.initialize()
         stream = await bridge.get(with_stream)
         asking = asyncio.create_task(bridge.post(bridge.call_message("wait"), with_call))
         await running()
-        params = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-        async with await bridge.post(bridge.message("initialize", params)) as response:
+        async with await bridge.post(bridge.initialize_message()) as response:
             assert response.status == 503
             assert int(response.headers["Retry-After"]) > 0
             assert "Mcp-Session-Id" not in response.headers
@@ -204,8 +190,7 @@ async def test_sessions_in_use_do_not_give_way() -> None:
         stream.close()
 
 
-async def test_idle_sessions_are_closed() -> None:
-    """Only memory is freed; the id revives the session."""
+async def test_an_idle_session_is_closed_and_restored_by_its_id() -> None:
     async with table(idle=0.2) as made:
         id_ = await made.open()
         await eventually(lambda: len(made.sessions) == 0)
@@ -216,8 +201,7 @@ async def test_idle_sessions_are_closed() -> None:
         assert made.sessions.find(made.kernel, id_) is session
 
 
-async def test_old_ids() -> None:
-    """After seven days even a session in memory is not found any more."""
+async def test_a_session_expires_after_seven_days() -> None:
     async with table() as made:
         id_ = await made.open()
         made.now += MAX_AGE_SECONDS - 1
@@ -227,8 +211,7 @@ async def test_old_ids() -> None:
         assert len(made.sessions) == 0
 
 
-async def test_thousands_of_sessions_leave_nothing() -> None:
-    """Clients that open one session per call and never delete it do not grow memory."""
+async def test_closed_sessions_are_freed() -> None:
     async with table(Limits(sessions=8)) as made:
         living: weakref.WeakSet[Session] = weakref.WeakSet()
         for n in range(500):
@@ -243,8 +226,7 @@ async def test_thousands_of_sessions_leave_nothing() -> None:
         assert len(living) <= 8
 
 
-async def test_no_room_for_a_revival() -> None:
-    """A session that could return has to wait as a new one would."""
+async def test_a_session_is_not_restored_while_all_others_are_in_use() -> None:
     async with table(Limits(sessions=1)) as made:
         id_ = await made.open()
         sse = made.sessions.create(made.kernel, "sse")
@@ -256,25 +238,18 @@ async def test_no_room_for_a_revival() -> None:
         assert made.sessions.find(made.kernel, id_) is not None
 
 
-async def test_declarations_that_are_too_long() -> None:
-    """They are refused at `initialize`, and leave no session."""
+async def test_capabilities_that_are_too_large_are_refused() -> None:
     async with served() as bridge:
         noise = {f"x{n}": secrets.token_hex(32) for n in range(5000)}
-        params = {
-            "protocolVersion": LEGACY,
-            "capabilities": {"extensions": {"ai.nimblebrain/host-resources": noise}},
-            "clientInfo": {"name": "x", "version": "1"},
-        }
-        async with await bridge.post(bridge.message("initialize", params)) as response:
+        capabilities = {"extensions": {"ai.nimblebrain/host-resources": noise}}
+        async with await bridge.post(bridge.initialize_message(capabilities=capabilities)) as response:
             assert (response.status, (await response.json())["error"]["code"]) == (400, -32602)
             assert "Mcp-Session-Id" not in response.headers
-        async with bridge.http.get(bridge.url + "/health") as response:
-            assert (await response.json())["sessions"]["count"] == 0
+        assert (await bridge.health())["sessions"]["count"] == 0
 
 
 @pytest.mark.slow
-async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
-    """Results whose clients went are kept to be resumed; of all sessions together only so many bytes."""
+async def test_results_kept_for_resumption_share_one_limit_over_all_sessions() -> None:
     size, count = 9 * 1024 * 1024, 9
     async with served() as bridge:
 
@@ -298,8 +273,7 @@ async def test_what_nobody_fetches_is_bounded_over_all_sessions() -> None:
 
 
 @pytest.mark.slow
-async def test_what_was_never_written_counts_too() -> None:
-    """A stream whose client left holds more than the events to resume after, and all of it has a bound."""
+async def test_unwritten_events_of_an_ended_stream_count_towards_the_limit() -> None:
     size, count = 1024 * 1024, 20
     async with served() as bridge:
 

@@ -1,4 +1,4 @@
-"""Sessions in files, from which another bridge continues them."""
+"""Sessions in files, from which another bridge restores them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKEN = "token"
 
 
 class Clock:
-    """Unix time that a test moves."""
+    """Unix time that the test sets."""
 
     def __init__(self) -> None:
         self.now = time.time()
@@ -38,7 +38,7 @@ def make(directory: Path | None, token: str = TOKEN, clock: Clock | None = None)
     "scope", [None, Scope(("dap_status", "lsp"), read_only=True, catalogue="search"), Scope(agent="agent")]
 )
 def test_a_session_is_found_with_its_token_only(tmp_path: Path, scope: Scope | None) -> None:
-    """Any bridge of the project reads what was saved; its file is private."""
+    """Any bridge of the project reads it; its file is private."""
     capabilities = {"elicitation": {}, "roots": {"listChanged": True}}
     client = {"name": "n" * 5000, "version": "1", "icons": ["dropped"]}
     id_ = make(tmp_path / "new").save("key", VERSION, client, capabilities, scope)
@@ -52,8 +52,7 @@ def test_a_session_is_found_with_its_token_only(tmp_path: Path, scope: Scope | N
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_forged_ids(tmp_path: Path) -> None:
-    """Nothing but a whole id of ours is read or deleted, whatever is changed in it."""
+def test_only_a_complete_id_of_ours_is_read_or_deleted(tmp_path: Path) -> None:
     store = make(tmp_path)
     id_ = store.save("key", VERSION, CLIENT, {})
     (file,) = tmp_path.iterdir()
@@ -65,8 +64,8 @@ def test_forged_ids(tmp_path: Path) -> None:
     assert store.read(id_) is not None
 
 
-def test_no_proof_is_a_key() -> None:
-    """Whoever lets the bridge prove itself for chosen nonces learns no key."""
+def test_a_health_proof_is_never_a_key() -> None:
+    """Whatever nonce is chosen."""
     labels = [stores._KEY_LABEL, inputs._KEY_LABEL, b"mcp-tools.nvim request state"]
     keys = {hmac.digest(label, b"token", "sha256") for label in labels}
     for nonce in ["", *(label.decode() for label in labels)]:
@@ -75,8 +74,7 @@ def test_no_proof_is_a_key() -> None:
         assert proof not in {hmac.digest(b"token", text, "sha256") for text in (*labels, nonce.encode())}
 
 
-def test_deleted_and_expired_sessions(tmp_path: Path) -> None:
-    """They stay gone, for every bridge; others stay."""
+def test_deleted_and_expired_sessions_are_gone_for_every_bridge(tmp_path: Path) -> None:
     clock = Clock()
     first, second = make(tmp_path, clock=clock), make(tmp_path, clock=clock)
     deleted, kept = (first.save(key, VERSION, CLIENT, {}) for key in "ab")
@@ -89,8 +87,8 @@ def test_deleted_and_expired_sessions(tmp_path: Path) -> None:
     assert second.read(kept) is None
 
 
-def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest are deleted, of every project, and those that have expired."""
+def test_the_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest of all projects are deleted, and expired ones."""
     monkeypatch.setattr(stores, "MAX_SAVED", 3)
     monkeypatch.setattr(stores, "TIDY_EVERY", 1)
     store, other = SessionStore("token", tmp_path), SessionStore("other", tmp_path)
@@ -104,8 +102,9 @@ def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_full_disk_and_a_broken_link(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """No part of a file is left; a link that leads nowhere is as old as any file."""
+def test_a_full_disk_leaves_no_partial_file_and_an_old_broken_link_is_deleted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     resource = pytest.importorskip("resource")
     store = make(tmp_path)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -124,15 +123,13 @@ def test_a_full_disk_and_a_broken_link(tmp_path: Path, caplog: pytest.LogCapture
     assert len(caplog.records) == 1
 
 
-def test_declarations_that_are_too_large(tmp_path: Path) -> None:
-    """They are refused; nothing is written."""
+def test_capabilities_that_are_too_large_are_not_saved(tmp_path: Path) -> None:
     with pytest.raises(TooMuchError):
         make(tmp_path).save("key", VERSION, CLIENT, {"sampling": {"x": "y" * MAX_RECORD}})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_that_are_not_ours(tmp_path: Path) -> None:
-    """A pipe or nonsense in place of a file is an unknown session; without a directory nothing is saved."""
+def test_invalid_files_and_directories_are_unknown_sessions(tmp_path: Path) -> None:
     store = make(tmp_path)
     for text in (b"", b"[]", b"{}", b"\xff", b'{"scope": {}}', b'{"scope": null, "key": 1}', None):
         id_ = store.save("key", VERSION, CLIENT, {})

@@ -1,4 +1,4 @@
-"""Prompts and completion on the editor's twin."""
+"""Prompts and completion with an editor in memory."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ async def bridge() -> AsyncIterator[Served]:
         yield made
 
 
-async def test_list_and_get(bridge: Served) -> None:
-    """Listed by name with their arguments; got as messages, in both eras."""
+async def test_prompts_are_listed_and_returned_as_messages(bridge: Served) -> None:
     session = await bridge.initialize()
     prompts = (await bridge.ask(session, "prompts/list"))["result"]["prompts"]
     assert [prompt["name"] for prompt in prompts] == ["fail", "greet"]
@@ -46,42 +45,29 @@ async def test_list_and_get(bridge: Served) -> None:
     params = {"name": "greet", "arguments": {"name": "Ada"}}
     messages = [{"role": "user", "content": {"type": "text", "text": "Greet Ada"}}]
     assert (await bridge.ask(session, "prompts/get", params))["result"]["messages"] == messages
-    async with await bridge.post_stateless("prompts/get", params) as response:
-        result = (await response.json())["result"]
+    result = (await bridge.answer_stateless("prompts/get", params))[1]["result"]
     assert (result["messages"], result["resultType"]) == (messages, "complete")
 
 
-async def test_what_is_wrong_with_a_request(bridge: Served) -> None:
-    """Names and arguments that are wrong are −32602, what goes wrong inside is −32603 with its code."""
+async def test_invalid_names_and_arguments_differ_from_internal_failures(bridge: Served) -> None:
     session = await bridge.initialize()
-    wrong: list[dict[str, Any]] = [
-        {"name": "none"},
-        {"name": "greet"},
-        {"name": "greet", "arguments": {"name": 5}},
-        {},
-    ]
-    for params in wrong:
+    for params in ({"name": "none"}, {"name": "greet"}, {"name": "greet", "arguments": {"name": 5}}, {}):
         assert (await bridge.ask(session, "prompts/get", params))["error"]["code"] == -32602, params
     error = (await bridge.ask(session, "prompts/get", {"name": "fail"}))["error"]
     assert (error["code"], error["data"]["code"]) == (-32603, "execution_error")
 
 
 async def complete(bridge: Served, session: str, ref: dict[str, Any], name: str, value: str) -> Any:
-    params = {
-        "ref": ref,
-        "argument": {"name": name, "value": value},
-        "context": {"arguments": {"also": "Alonzo"}},
-    }
+    context = {"arguments": {"also": "Alonzo"}}
+    params = {"ref": ref, "argument": {"name": name, "value": value}, "context": context}
     return await bridge.ask(session, "completion/complete", params)
 
 
-async def test_completion(bridge: Served) -> None:
-    """Arguments of prompts and variables of templates; the other arguments are known; at most 100 values."""
+async def test_arguments_of_prompts_and_variables_of_templates_are_completed(bridge: Served) -> None:
+    """At most 100 values."""
     session = await bridge.initialize()
-    prompt, template = (
-        {"type": "ref/prompt", "name": "greet"},
-        {"type": "ref/resource", "uri": "test://t/{id}"},
-    )
+    prompt = {"type": "ref/prompt", "name": "greet"}
+    template = {"type": "ref/resource", "uri": "test://t/{id}"}
     answer = await complete(bridge, session, prompt, "name", "Al")
     assert answer["result"]["completion"] == {"values": ["Alan", "Alonzo"], "total": 2}
     answer = (await complete(bridge, session, template, "id", ""))["result"]["completion"]

@@ -1,10 +1,9 @@
-"""Resources on the editor's twin: reads, misses, limits, and who hears of which change."""
+"""Resources with an editor in memory: reads, errors, limits, subscriptions."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -58,11 +57,8 @@ async def bridge() -> AsyncIterator[Served]:
 async def read(bridge: Served, session: str | None, uri: str) -> tuple[int, dict[str, Any]]:
     """HTTP status and answer of a read; without a session in the stateless era."""
     if session is None:
-        response = await bridge.post_stateless("resources/read", {"uri": uri}, Mcp_Name=uri)
-    else:
-        response = await bridge.post(bridge.message("resources/read", {"uri": uri}), session)
-    async with response:
-        return response.status, await response.json()
+        return await bridge.answer_stateless("resources/read", {"uri": uri}, Mcp_Name=uri)
+    return await bridge.answer(bridge.message("resources/read", {"uri": uri}), session)
 
 
 async def session_of(bridge: Served, era: str) -> str | None:
@@ -70,13 +66,12 @@ async def session_of(bridge: Served, era: str) -> str | None:
 
 
 def counted(bridge: Served) -> int:
-    """Subscriptions that the editor knows of."""
+    """Number of subscriptions in the editor."""
     return sum(bridge.editor.offers.subscribed.values())
 
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
-async def test_reads(bridge: Served, era: str) -> None:
-    """Text, bytes, and a template's variables."""
+async def test_text_bytes_and_templates_are_read(bridge: Served, era: str) -> None:
     session = await session_of(bridge, era)
     _, answer = await read(bridge, session, "test://a")
     contents = [{"uri": "test://a", "mimeType": "text/markdown", "text": "text {}"}]
@@ -89,8 +84,9 @@ async def test_reads(bridge: Served, era: str) -> None:
 
 
 @pytest.mark.parametrize(("era", "code", "status"), [("sessions", -32002, 200), ("stateless", -32602, 400)])
-async def test_all_misses_look_the_same(bridge: Served, era: str, code: int, status: int) -> None:
-    """Unknown, forbidden and unreadable differ in nothing but the URI and the request's id."""
+async def test_unknown_forbidden_and_unreadable_resources_have_the_same_error(
+    bridge: Served, era: str, code: int, status: int
+) -> None:
     session = await session_of(bridge, era)
     for uri in ("test://none", "test://denied", "test://missing", "file:///etc/passwd", "no uri", ""):
         got, answer = await read(bridge, session, uri)
@@ -99,8 +95,7 @@ async def test_all_misses_look_the_same(bridge: Served, era: str, code: int, sta
 
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
-async def test_other_failures(bridge: Served, era: str) -> None:
-    """Too large has a code of its own, the others say theirs in `data`."""
+async def test_other_failures_have_their_own_code(bridge: Served, era: str) -> None:
     session = await session_of(bridge, era)
     for name, code in (("large", -32005), ("slow", -32603), ("broken", -32603)):
         _, answer = await read(bridge, session, f"test://{name}")
@@ -110,8 +105,7 @@ async def test_other_failures(bridge: Served, era: str) -> None:
     assert (answer["error"]["code"], answer["error"]["data"]["code"]) == (-32603, "editor_gone")
 
 
-async def test_malformed(bridge: Served) -> None:
-    """A request without a URI is refused before anything is asked, with the name of the field."""
+async def test_a_malformed_request_is_refused_with_the_name_of_the_field(bridge: Served) -> None:
     session = await bridge.initialize()
     for method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
         for params, wrong in (({}, "Field required"), ({"uri": 5}, "Input should be a valid string")):
@@ -121,19 +115,17 @@ async def test_malformed(bridge: Served) -> None:
                 "message": f"Invalid request parameters: uri: {wrong}",
                 "data": {"errors": [{"field": "uri", "message": wrong}]},
             }
-    async with await bridge.post_stateless("resources/list", {"cursor": 5}) as response:
-        answer = await response.json()
-        assert (response.status, answer["error"]["data"]["errors"][0]["field"]) == (400, "cursor")
+    status, answer = await bridge.answer_stateless("resources/list", {"cursor": 5})
+    assert (status, answer["error"]["data"]["errors"][0]["field"]) == (400, "cursor")
     assert (await bridge.ask(session, "resources/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
-async def test_names_of_fields_are_the_clients(bridge: Served) -> None:
-    """What is wrong is named as far as that is short, whatever characters it has; values are not repeated."""
+async def test_reported_field_names_are_short_and_values_are_not_repeated(bridge: Served) -> None:
     session = await bridge.initialize()
     for key in ("é", "a" * 100_000, "\u202e\0"):
         params = {"name": "x", "arguments": {key: 5, "other": 1}}
-        async with await bridge.post(bridge.message("prompts/get", params), session) as response:
-            error = (await response.json())["error"]
+        _, answer = await bridge.answer(bridge.message("prompts/get", params), session)
+        error = answer["error"]
         assert error["code"] == -32602
         assert len(error["message"]) < 1000
         assert error["data"]["errors"][0]["field"].startswith("arguments.")
@@ -142,8 +134,7 @@ async def test_names_of_fields_are_the_clients(bridge: Served) -> None:
     assert len(answer["error"]["data"]["errors"]) == 5
 
 
-async def test_lists(bridge: Served) -> None:
-    """Fixed ones and templates are listed apart, in pages, sorted by their URI."""
+async def test_resources_and_templates_are_listed_in_sorted_pages(bridge: Served) -> None:
     for n in range(1000):
         bridge.editor.add_resource(f"many://{n:04}", text)
     session = await bridge.initialize()
@@ -155,8 +146,7 @@ async def test_lists(bridge: Served) -> None:
     assert [item["uriTemplate"] for item in templates] == ["test://t/{+path}"]
 
 
-def test_token_bucket() -> None:
-    """Full at the beginning, refilled with time, never beyond its size."""
+def test_a_token_bucket_is_refilled_up_to_its_size() -> None:
     bucket = TokenBucket(10, 2, 0.0)
     assert [bucket.take(0.0) for _ in range(3)] == [0, 0, 100]
     assert bucket.take(0.05) == 50
@@ -164,8 +154,7 @@ def test_token_bucket() -> None:
     assert [bucket.take(9.0) for _ in range(3)] == [0, 0, 100]
 
 
-async def test_too_many_reads() -> None:
-    """At the limit nothing happens, one more is refused for a time; each client has a limit of its own."""
+async def test_each_client_has_its_own_rate_limit_of_reads() -> None:
     async with served(Settings(limits=Limits(resource_rate=1, resource_burst=2))) as bridge:
         prepare(bridge)
         first, second = await bridge.initialize(), await bridge.initialize()
@@ -175,7 +164,7 @@ async def test_too_many_reads() -> None:
             _, answer = await read(bridge, session, "test://a")
             assert answer["error"]["code"] == -32004
             assert 0 < answer["error"]["data"]["retryAfterMs"] <= 1000
-        # Calls of tools have no such limit, and neither has another connection.
+        # Tool calls and other connections have no such limit.
         bridge.editor.add_tool("echo", lambda ctx, arguments: "fine")
         assert (await bridge.call(first, "echo"))["content"][0]["text"] == "fine"
         async with aiohttp.ClientSession(headers=bridge.http.headers) as other:
@@ -184,8 +173,7 @@ async def test_too_many_reads() -> None:
             bridge.http = kept
 
 
-async def test_a_session_hears_what_it_subscribed_to(bridge: Served) -> None:
-    """Updates reach those who asked, once each, until they unsubscribe."""
+async def test_updates_reach_subscribers_once_until_they_unsubscribe(bridge: Served) -> None:
     one, other = await bridge.initialize(), await bridge.initialize()
     for _ in range(2):
         assert (await bridge.ask(one, "resources/subscribe", {"uri": "test://a"}))["result"] == {}
@@ -209,8 +197,7 @@ async def test_a_session_hears_what_it_subscribed_to(bridge: Served) -> None:
         assert (await next_event(stream))[2]["params"] == {"uri": "test://b"}
 
 
-async def test_updates_do_not_pile_up(bridge: Served) -> None:
-    """What waits to be read is not said again."""
+async def test_an_unread_update_is_queued_once(bridge: Served) -> None:
     session = await bridge.initialize()
     await bridge.ask(session, "resources/subscribe", {"uri": "test://a"})
     await bridge.ask(session, "resources/subscribe", {"uri": "test://b"})
@@ -224,13 +211,12 @@ async def test_updates_do_not_pile_up(bridge: Served) -> None:
     assert uris == ["test://a", "test://b"]
 
 
-async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
-    """The editor is told, and the session that is revived by its id begins without them."""
+async def test_subscriptions_end_with_their_session(bridge: Served) -> None:
     session, deleted = await bridge.initialize(), await bridge.initialize()
     await bridge.ask(session, "resources/subscribe", {"uri": "test://a"})
     await bridge.ask(deleted, "resources/subscribe", {"uri": "test://a"})
-    async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": deleted}):
-        await eventually(lambda: counted(bridge) == 1)
+    assert await bridge.delete(deleted) == 200
+    await eventually(lambda: counted(bridge) == 1)
 
     sessions = bridge.app.handlers.sessions
     sessions.drop(sessions._by_id[session])
@@ -240,8 +226,7 @@ async def test_subscriptions_end_with_the_session(bridge: Served) -> None:
 
 
 @pytest.mark.slow
-async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
-    """Beyond its limit a session is told to unsubscribe, however fast it asks; others are not concerned."""
+async def test_a_session_has_a_limited_number_of_subscriptions(bridge: Served) -> None:
     one, other = await bridge.initialize(), await bridge.initialize()
     room = asyncio.Semaphore(50)
 
@@ -261,8 +246,7 @@ async def test_a_session_takes_no_more_than_its_share(bridge: Served) -> None:
     assert "result" in await subscribe(one, most + 30)
 
 
-def test_all_sessions_find_room() -> None:
-    """What the sessions may hold together is no more than what the editor grants their bridge."""
+def test_the_subscriptions_of_all_sessions_fit_in_the_limit_of_the_editor() -> None:
     text = (ROOT / "lua" / "mcp-tools" / "rpc" / "subscriptions.lua").read_text()
     found = re.search(r"^M\.MAX_URIS = (\d+)$", text, re.MULTILINE)
     assert found is not None
@@ -271,8 +255,7 @@ def test_all_sessions_find_room() -> None:
 
 
 @pytest.mark.slow
-async def test_what_cannot_be_subscribed_to(bridge: Served) -> None:
-    """An unknown resource is a miss like any other; an editor that is silent is said to be."""
+async def test_an_unknown_resource_and_a_silent_editor_refuse_subscriptions(bridge: Served) -> None:
     session = await bridge.initialize()
     answer = await bridge.ask(session, "resources/subscribe", {"uri": "test://none"})
     expected = {"code": -32002, "message": "Resource not found", "data": {"uri": "test://none"}}
@@ -282,11 +265,12 @@ async def test_what_cannot_be_subscribed_to(bridge: Served) -> None:
     assert answer["error"]["data"]["code"] == "editor_blocked"
     bridge.editor.recover()
     assert "result" in await bridge.ask(session, "resources/list")
-    assert counted(bridge) == 0, "what came too late was taken back"
+    assert counted(bridge) == 0, "the late subscription is removed"
 
 
-async def test_listening(bridge: Served) -> None:
-    """A stream of the stateless era confirms what can be watched, and ends its subscriptions with it."""
+async def test_a_stateless_subscription_confirms_its_resources_and_ends_with_its_stream(
+    bridge: Served,
+) -> None:
     uris = ["test://a", "test://none", "test://b", "test://a"]
     params = {"notifications": {"resourceSubscriptions": uris, "promptsListChanged": True}}
     async with await bridge.post_stateless("subscriptions/listen", params) as response:
@@ -301,8 +285,7 @@ async def test_listening(bridge: Served) -> None:
     await eventually(lambda: counted(bridge) == 0)
 
 
-async def test_changed_lists_are_announced(bridge: Served) -> None:
-    """Resources and templates share an announcement; a burst is one."""
+async def test_a_burst_of_changed_lists_is_announced_once_for_each_kind(bridge: Served) -> None:
     session = await bridge.initialize()
     async with await bridge.get(session) as response:
         stream = events(response)
@@ -314,15 +297,13 @@ async def test_changed_lists_are_announced(bridge: Served) -> None:
     assert seen == ["notifications/resources/list_changed", "notifications/prompts/list_changed"]
 
 
-async def test_bytes_that_are_no_text(bridge: Served) -> None:
-    """Invalid UTF-8 in a result is an error that says so."""
+async def test_invalid_utf_8_in_a_resource_is_an_error(bridge: Served) -> None:
     bridge.editor.add_resource("test://odd", lambda ctx, params: "a\udcffb")
     _, answer = await read(bridge, await bridge.initialize(), "test://odd")
     assert answer["error"]["data"]["code"] == "not_serializable"
 
 
 async def test_a_read_can_be_cancelled(bridge: Served) -> None:
-    """As any other call: the handler hears why, the request is answered."""
     contexts: list[ToolContext] = []
 
     async def wait(ctx: ToolContext, params: dict[str, Any]) -> None:
@@ -332,11 +313,9 @@ async def test_a_read_can_be_cancelled(bridge: Served) -> None:
     bridge.editor.add_resource("test://wait", wait)
     session = await bridge.initialize()
     message = bridge.message("resources/read", {"uri": "test://wait"})
-    asking = asyncio.create_task(bridge.post(message, session))
+    asking = asyncio.create_task(bridge.answer(message, session))
     await eventually(lambda: contexts)
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
-    async with await bridge.post(note, session):
-        pass
-    async with await asking as response:
-        assert json.loads(await response.text())["error"]["code"] == -32800
+    await bridge.answer(note, session)
+    assert (await asking)[1]["error"]["code"] == -32800
     await eventually(lambda: contexts[0].cancel_reason == "client")

@@ -1,4 +1,4 @@
-"""Made-up endpoints, and an agent that comes in by one of them."""
+"""Example endpoints, and an agent that connects to one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from mcp_tools_nvim.values import AgentEndpoint, ServerInfo
-from tests.support.served import JSON_AND_SSE, Served
+from tests.support.served import INITIALIZED, JSON_AND_SSE, LEGACY, Served
 
 SERVER = ServerInfo("made-up-editor", "7", "Made up")
 HTTP = AgentEndpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
@@ -19,7 +19,7 @@ SOCKET = AgentEndpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up
 
 
 def unix_endpoint(path: Path | str) -> AgentEndpoint:
-    """An endpoint with a socket there."""
+    """An endpoint with this socket."""
     return AgentEndpoint(
         "pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path)
     )
@@ -30,12 +30,11 @@ INITIALIZE = {
     "id": 1,
     "method": "initialize",
     "params": {
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": LEGACY,
         "capabilities": {},
         "clientInfo": {"name": "agent", "version": "3"},
     },
 }
-INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 def request(method: str, params: dict[str, Any] | None = None, id_: int = 2) -> dict[str, Any]:
@@ -48,7 +47,7 @@ def call(tool: str, id_: int = 2, **arguments: Any) -> dict[str, Any]:
 
 
 class Agent:
-    """Speaks HTTP to an endpoint, at the port or at a socket."""
+    """A client of an endpoint, over HTTP at the port or at a unix socket."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str, credential: str) -> None:
         self.http = http
@@ -66,6 +65,10 @@ class Agent:
         data = json.dumps(body).encode()
         return await self.http.post(self.url + path, data=data, headers=self.head(**more))
 
+    async def status(self, body: Any, **more: str) -> int:
+        async with await self.post(body, **more) as response:
+            return response.status
+
     async def ask(self, body: dict[str, Any], **more: str) -> dict[str, Any]:
         async with await self.post(body, **more) as response:
             assert response.status == 200, await response.text()
@@ -77,9 +80,13 @@ class Agent:
             assert response.status == 200, await response.text()
             self.session = response.headers["Mcp-Session-Id"]
             result: dict[str, Any] = (await response.json())["result"]
-        async with await self.post(INITIALIZED) as response:
-            assert response.status == 202
+        assert await self.status(INITIALIZED) == 202
         return result
+
+    async def session_key(self) -> str:
+        """The key under which tools know this session."""
+        key: str = (await self.ask(call("place")))["result"]["content"][0]["text"]
+        return key
 
     async def get(self, **more: str) -> aiohttp.ClientResponse:
         """The session's stream."""
@@ -88,7 +95,7 @@ class Agent:
         )
 
     async def delete(self) -> int:
-        """The status of the end of the session."""
+        """The status of the deletion of the session."""
         async with self.http.delete(self.url + "/mcp", headers=self.head()) as response:
             return response.status
 
@@ -109,7 +116,7 @@ async def agent_at_socket(endpoint: AgentEndpoint) -> AsyncIterator[Agent]:
 
 
 def add_tools(bridge: Served, agent: str) -> None:
-    """A tool of the agent, and one that is everybody's."""
+    """Adds a tool of the agent, a common tool and a resource."""
     bridge.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
     bridge.editor.add_tool("place", lambda ctx, arguments: ctx.request.sender.session, agent=agent)
     bridge.editor.add_resource("nvim://thing", lambda ctx, arguments: "thing")

@@ -1,4 +1,4 @@
-"""An endpoint at the port, over streamable HTTP."""
+"""An endpoint of an agent at the port, over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from mcp_tools_nvim.agents import registrations as module
 from mcp_tools_nvim.agents.router import Endpoints
-from tests.support.served import TOKEN, Served, events, eventually, next_event, served
+from tests.support.served import INITIALIZED, TOKEN, Served, events, eventually, next_event, served
 
-from .agents import HTTP, INITIALIZE, INITIALIZED, SOCKET, Agent, add_tools, agent_at_port, call, request
+from .agents import HTTP, INITIALIZE, SOCKET, Agent, add_tools, agent_at_port, call, request
 
 
 @pytest.fixture
@@ -30,16 +30,15 @@ async def agent(bridge: Served) -> AsyncIterator[Agent]:
         yield one
 
 
-async def test_it_has_its_own_server_and_tools_and_nothing_else(bridge: Served, agent: Agent) -> None:
-    """Neither ours nor resources nor prompts, by any method; and nobody else has its tools."""
+async def test_an_endpoint_has_its_own_server_and_tools_only(bridge: Served, agent: Agent) -> None:
+    """No other tools, resources or prompts; other clients do not get its tools."""
     result = await agent.initialize()
     assert result["serverInfo"] == {"name": "made-up-editor", "version": "7", "title": "Made up"}
     assert list(result["capabilities"]) == ["tools"]
     assert "instructions" not in result
     listed = await agent.ask(request("tools/list"))
     assert [tool["name"] for tool in listed["result"]["tools"]] == ["place"]
-    placed = await agent.ask(call("place"))
-    assert len(placed["result"]["content"][0]["text"]) == 32
+    assert len(await agent.session_key()) == 32
     for name in ("echo", "nvim_echo"):
         assert (await agent.ask(call(name)))["error"]["code"] == -32602
     for method in ("resources/list", "resources/read", "resources/subscribe", "prompts/list", "prompts/get"):
@@ -50,25 +49,20 @@ async def test_it_has_its_own_server_and_tools_and_nothing_else(bridge: Served, 
     assert (await bridge.ask(ours, "tools/call", {"name": "place"}))["error"]["code"] == -32602
 
 
-async def test_sessions_are_not_carried_through_another_endpoint(bridge: Served, agent: Agent) -> None:
-    """An id is worth nothing with the token of somebody else, and is not ended by it either."""
+async def test_a_session_is_unknown_at_another_endpoint(bridge: Served, agent: Agent) -> None:
     ours = await bridge.initialize()
     await agent.initialize()
     theirs = str(agent.session)
-    async with await bridge.post(request("tools/list"), theirs) as response:
-        assert response.status == 404
-    async with bridge.http.delete(bridge.url + "/mcp", headers={"Mcp-Session-Id": theirs}) as response:
-        assert response.status == 404
+    assert (await bridge.answer(request("tools/list"), theirs))[0] == 404
+    assert await bridge.delete(theirs) == 404
     agent.session = ours
-    async with await agent.post(request("tools/list")) as response:
-        assert response.status == 404
+    assert await agent.status(request("tools/list")) == 404
     assert await agent.delete() == 404
     assert "result" in await bridge.ask(ours, "tools/list")
     agent.session = theirs
     assert "result" in await agent.ask(request("tools/list"))
     assert await agent.delete() == 200
-    async with await agent.post(request("tools/list")) as response:
-        assert response.status == 404
+    assert await agent.status(request("tools/list")) == 404
 
 
 @pytest.mark.parametrize(
@@ -87,8 +81,9 @@ async def test_sessions_are_not_carried_through_another_endpoint(bridge: Served,
         ({"Content-Length": "104857600"}, 413),
     ],
 )
-async def test_its_guards(agent: Agent, headers: dict[str, str], status: int) -> None:
-    """A wrong token, a web page (also one that comes from our own port), a large body."""
+async def test_a_wrong_token_host_or_origin_or_a_large_body_is_refused(
+    agent: Agent, headers: dict[str, str], status: int
+) -> None:
     async with await agent.post(request("initialize"), **headers) as response:
         assert response.status == status or (status == 200 and response.status != 403), await response.text()
 
@@ -96,20 +91,17 @@ async def test_its_guards(agent: Agent, headers: dict[str, str], status: int) ->
 @pytest.mark.parametrize(
     "path", ["/sse", "/messages", "/health", "/mcp/../health", "//mcp", "/mcp/x", "/%6dcp/"]
 )
-async def test_it_has_no_other_path(agent: Agent, path: str) -> None:
-    """Its token opens nothing that is not its own, however the path is spelled."""
+async def test_the_token_of_an_endpoint_is_valid_for_its_path_only(agent: Agent, path: str) -> None:
     async with agent.http.get(agent.url + path, headers=agent.head()) as response:
         assert response.status == 404
 
 
-async def test_health_knows_nothing_of_its_token(agent: Agent) -> None:
-    """The bridge's state is for those who hold the main token."""
+async def test_the_token_of_an_endpoint_does_not_show_the_state_of_the_bridge(agent: Agent) -> None:
     async with agent.http.get(agent.url + "/health") as response:
         assert await response.json() == {"status": "ok"}
 
 
-async def test_who_asks_first_what_there_is_may_go_on(agent: Agent) -> None:
-    """The probe for a later era is answered, not refused, and changes nothing."""
+async def test_a_probe_for_a_later_protocol_version_is_answered_and_changes_nothing(agent: Agent) -> None:
     probe = request(
         "server/discover", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}, 0
     )
@@ -121,26 +113,23 @@ async def test_who_asks_first_what_there_is_may_go_on(agent: Agent) -> None:
     assert "result" in placed
 
 
-async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, agent: Agent) -> None:
-    """Once its stream stands, and once it is gone; a loss of the stream for a moment is neither."""
+async def test_the_editor_is_notified_when_an_agent_opens_a_stream_sends_something_and_leaves(
+    bridge: Served, agent: Agent
+) -> None:
+    """Losing the stream for a moment is not reported."""
     await agent.initialize()
     assert bridge.editor.agent_events == []
     stream = await agent.get()
     await eventually(lambda: bridge.editor.agent_events)
-    session = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+    session = await agent.session_key()
     about = {"agent": "web", "session": session}
     assert bridge.editor.agent_events == [("opened", about | {"client": "agent", "version": "3"})]
-    said = {"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4, "deep": {"x": [1]}}}
-    async with await agent.post(said) as response:
-        assert response.status == 202
+    params = {"pid": 4, "deep": {"x": [1]}}
+    connected = {"jsonrpc": "2.0", "method": "ide_connected", "params": params}
+    assert await agent.status(connected) == 202
     event, data = bridge.editor.agent_events[-1]
-    assert (event, data["method"], json.loads(data["params"])) == (
-        "notified",
-        "ide_connected",
-        said["params"],
-    )
-    async with await agent.post(said | {"params": {"text": "x" * 70_000}}) as response:
-        assert response.status == 202
+    assert (event, data["method"], json.loads(data["params"])) == ("notified", "ide_connected", params)
+    assert await agent.status(connected | {"params": {"text": "x" * 70_000}}) == 202
     assert len(bridge.editor.agent_events) == 2
     stream.close()
     async with await agent.get() as again:
@@ -152,8 +141,8 @@ async def test_the_editor_hears_who_is_there_and_what_they_say(bridge: Served, a
     assert [name for name, _ in bridge.editor.agent_events] == ["opened", "notified", "left"]
 
 
-async def test_a_stream_that_breaks_off_is_no_error_to_the_agent(bridge: Served, agent: Agent) -> None:
-    """Gemini CLI and Qwen Code take the end of a chunked body without its last chunk for the end of all."""
+async def test_a_broken_stream_is_not_an_error_for_the_agent(bridge: Served, agent: Agent) -> None:
+    """Gemini CLI and Qwen Code treat a chunked body without its last chunk as the end of the connection."""
     await agent.initialize()
     async with await agent.get() as stream:
         assert "Transfer-Encoding" not in stream.headers
@@ -181,14 +170,10 @@ async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge
         await eventually(lambda endpoint=endpoint: endpoint in list(bridge.agents.endpoints))
         bridge.editor.agent_events.clear()
         async with agent_at_port(bridge, endpoint) as agent:
-            body = {
-                **INITIALIZE,
-                "params": {**INITIALIZE["params"], "clientInfo": {"name": name, "version": "1"}},
-            }
-            async with await agent.post(body) as response:
+            params = INITIALIZE["params"] | {"clientInfo": {"name": name, "version": "1"}}
+            async with await agent.post(INITIALIZE | {"params": params}) as response:
                 agent.session = response.headers["Mcp-Session-Id"]
-            async with await agent.post(INITIALIZED):
-                pass
+            await agent.status(INITIALIZED)
             async with await agent.get():
                 await eventually(lambda: bridge.editor.agent_events)
         assert bridge.editor.agent_events[0][1]["client"] == shown
@@ -201,14 +186,13 @@ async def _without_priming(response: Any) -> AsyncIterator[Any]:
             yield event
 
 
-async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) -> None:
-    """One session, or all of an agent; nobody else, and not before they are initialized."""
+async def test_a_push_reaches_one_session_or_all_sessions_of_an_agent(bridge: Served, agent: Agent) -> None:
     await agent.initialize()
     ours = await bridge.initialize()
     async with agent_at_port(bridge) as other, await agent.get() as first, await bridge.get(ours) as third:
         await other.initialize()
         async with await other.get() as second:
-            key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+            key = await agent.session_key()
             bridge.editor.emit("push", "web", key, "one", "{}", False)
             bridge.editor.emit("push", "web", None, "all", '{"text":"é"}', False)
             bridge.editor.emit("push", "socket", None, "none", "{}", False)
@@ -220,24 +204,26 @@ async def test_pushes_reach_those_who_are_meant(bridge: Served, agent: Agent) ->
             _, _, message = await next_event(_without_priming(third))
             assert message["method"] == "notifications/tools/list_changed"
             bridge.editor.emit("push", "web", None, "after", "{}", False)
-            assert (await next_event(two))[2]["method"] == "after"  # lists are none of their business
+            assert (await next_event(two))[2][
+                "method"
+            ] == "after"  # changed lists are not announced to agents
 
 
-async def test_it_comes_back_after_a_restart(bridge: Served, agent: Agent) -> None:
-    """With the id of before, as the same session; the editor is told of it anew."""
+async def test_a_session_is_the_same_after_a_restart_and_is_reported_again(
+    bridge: Served, agent: Agent
+) -> None:
     await agent.initialize()
-    key = (await agent.ask(call("place")))["result"]["content"][0]["text"]
+    key = await agent.session_key()
     async with served(bridge.parts.settings, endpoints=(HTTP,), boot="again") as later:
         add_tools(later, HTTP.name)
         agent.url = later.url
         async with await agent.get():
             await eventually(lambda: later.editor.agent_events)
             assert later.editor.agent_events[0][1]["session"] == key
-            assert (await agent.ask(call("place")))["result"]["content"][0]["text"] == key
+            assert await agent.session_key() == key
 
 
-async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Agent) -> None:
-    """Also those who are in already; the same endpoint with another token is another."""
+async def test_a_removed_endpoint_or_token_closes_its_sessions(bridge: Served, agent: Agent) -> None:
     await agent.initialize()
     async with await agent.get() as stream:
         await eventually(lambda: bridge.editor.agent_events)
@@ -245,19 +231,16 @@ async def test_an_endpoint_that_is_gone_lets_nobody_in(bridge: Served, agent: Ag
         bridge.editor.emit("endpoints", (renewed, SOCKET))
         await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
         assert [event async for event in _without_priming(stream)] == []
-    async with await agent.post(request("tools/list")) as response:
-        assert response.status == 401
+    assert await agent.status(request("tools/list")) == 401
     agent.headers = {"Authorization": f"Bearer {renewed.token}"}
     await agent.initialize()
     bridge.editor.emit("endpoints", ())
     await eventually(lambda: bridge.editor.reports[-1] == ("endpoints", {"open": [], "failed": {}}))
-    async with await agent.post(request("tools/list")) as response:
-        assert response.status == 401
+    assert await agent.status(request("tools/list")) == 401
     assert "result" in await bridge.ask(await bridge.initialize(), "tools/list")
 
 
-def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the time says nothing of which endpoints there are, and how near a token was."""
+def test_every_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[bytes] = []
 
     def compare(given: bytes, wanted: bytes) -> bool:
@@ -275,6 +258,5 @@ def test_every_token_is_compared_whatever_the_one_before_was(monkeypatch: pytest
     assert endpoints.find_by_token(lambda header: [f"Bearer {HTTP.token}"] * 2) is None
 
 
-def test_a_endpoint_shows_no_token() -> None:
-    """In no traceback and no log."""
+def test_the_repr_of_an_endpoint_has_no_token() -> None:
     assert HTTP.token not in repr(HTTP)

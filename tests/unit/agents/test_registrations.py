@@ -1,4 +1,4 @@
-"""The bridge registers with OpenCode servers by a token of its own, and revokes it."""
+"""The bridge registers with OpenCode servers with a separate token and revokes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class OpenCode:
-    """Its API, as it documents it: another MCP server is connected to before the answer."""
+    """Its documented API: it connects to a new MCP server before it answers."""
 
     def __init__(self) -> None:
         self.entries: dict[str, str] = {}
@@ -84,13 +84,13 @@ async def bridge(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
 
 
 def want(bridge: Served, *urls: str, **more: Any) -> None:
-    """The editor names these servers."""
+    """Sends the configured servers of the editor."""
     servers = [{"url": url, **more} for url in urls]
     bridge.editor.emit("integrations", {"url": bridge.url + "/mcp", "servers": servers})
 
 
 def states(bridge: Served) -> list[dict[str, str]]:
-    """What the editor was told last."""
+    """The last states reported to the editor."""
     found = [data["servers"] for kind, data in bridge.editor.reports if kind == "integrations"]
     return found[-1] if found else []
 
@@ -100,19 +100,12 @@ async def becomes(bridge: Served, state: str, fault: str = "") -> None:
 
 
 async def agent_of(stack: AsyncExitStack, config: dict[str, Any]) -> Agent:
-    """A client with what the server was given."""
+    """A client with the URL and token that the server received."""
     http = await stack.enter_async_context(aiohttp.ClientSession())
     return Agent(http, config["url"].removesuffix("/mcp"), config["headers"]["Authorization"])
 
 
-async def status_of(agent: Agent) -> int:
-    async with await agent.post(call("nvim_echo")) as response:
-        return response.status
-
-
-async def test_a_server_gets_a_token_of_its_own_that_opens_the_tools(
-    bridge: Served, opencode: OpenCode
-) -> None:
+async def test_a_server_gets_a_separate_token_for_the_tools(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url, headers={"Authorization": "Basic x"})
     await becomes(bridge, "connected")
     assert {headers["Authorization"] for _, _, headers, _ in opencode.requests} == {"Basic x"}
@@ -123,10 +116,10 @@ async def test_a_server_gets_a_token_of_its_own_that_opens_the_tools(
         answer = await agent.ask(call("nvim_echo", text="hi"))
         assert answer["result"]["content"][0]["text"] == "hi"
         async with agent.http.get(bridge.url + "/sse", headers=agent.headers) as response:
-            assert response.status == 404, "nothing but /mcp"
+            assert response.status == 404, "only /mcp"
         other = await bridge.initialize()
         agent.session = other
-        assert await status_of(agent) == 404, "no session of another client"
+        assert await agent.status(call("nvim_echo")) == 404, "no session of another client"
 
 
 async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, opencode: OpenCode) -> None:
@@ -137,7 +130,7 @@ async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, o
         await agent.initialize()
         want(bridge)
         await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
-        assert await status_of(agent) == 401
+        assert await agent.status(call("nvim_echo")) == 401
         assert states(bridge) == []
 
 
@@ -160,8 +153,7 @@ async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(
     await becomes(bridge, "waiting", "nothing listens there")
     async with AsyncExitStack() as stack:
         agent = await agent_of(stack, opencode.configs[0])
-        async with await agent.post({"jsonrpc": "2.0", "id": 1, "method": "initialize"}) as response:
-            assert response.status == 401
+        assert await agent.status({"jsonrpc": "2.0", "id": 1, "method": "initialize"}) == 401
 
 
 async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
@@ -175,7 +167,7 @@ async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
     assert first != second
 
 
-async def test_looking_for_a_server_stops(
+async def test_checks_of_an_unreachable_server_stop_until_it_is_configured_again(
     bridge: Served, opencode: OpenCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CHECK_FOR", 0.0)
@@ -194,7 +186,7 @@ async def test_looking_for_a_server_stops(
 async def test_a_server_that_is_named_again_is_registered_after_its_disconnect(
     bridge: Served, opencode: OpenCode
 ) -> None:
-    """However often it comes and goes, it does not take its own entry for that of another program."""
+    """Its own entry is not mistaken for a foreign one."""
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
     opencode.seconds = 0.5
@@ -203,11 +195,11 @@ async def test_a_server_that_is_named_again_is_registered_after_its_disconnect(
         want(bridge, opencode.url)
         await asyncio.sleep(0.05)
     await eventually(lambda: len(opencode.configs) == 2 and states(bridge)[0]["state"] == "connected")
-    told = [each["state"] for kind, data in bridge.editor.reports for each in data.get("servers", ())]
-    assert "others" not in told
+    reported = [each["state"] for kind, data in bridge.editor.reports for each in data.get("servers", ())]
+    assert "others" not in reported
 
 
-async def test_an_entry_of_another_program_stays(bridge: Served, opencode: OpenCode) -> None:
+async def test_an_entry_of_another_program_is_kept(bridge: Served, opencode: OpenCode) -> None:
     opencode.entries["nvim-tools"] = "connected"
     want(bridge, opencode.url)
     await becomes(bridge, "others")
@@ -252,10 +244,10 @@ async def test_a_registration_that_fails_leaves_no_valid_token(
     assert all(each["fault"].isprintable() for each in states(bridge))
     sent = [body["config"] for method, _, _, body in opencode.requests if method == "POST"]
     async with AsyncExitStack() as stack:
-        assert await status_of(await agent_of(stack, sent[0])) == 401
+        assert await (await agent_of(stack, sent[0])).status(call("nvim_echo")) == 401
 
 
-async def test_a_process_of_another_user_is_not_asked(
+async def test_a_server_of_another_user_gets_no_request(
     bridge: Served, opencode: OpenCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, port = tmp_path / "tcp", int(opencode.url.rpartition(":")[2])
@@ -270,7 +262,7 @@ async def test_a_process_of_another_user_is_not_asked(
     await becomes(bridge, "connected")
 
 
-async def test_no_other_machine_is_asked(bridge: Served) -> None:
+async def test_only_loopback_addresses_are_accepted(bridge: Served) -> None:
     want(bridge, "http://example.org:4096", "https://127.0.0.1:1", "http://a@127.0.0.1:1")
     await eventually(
         lambda: len([e for e in states(bridge) if "not an address of this machine" in e["fault"]]) == 3

@@ -1,4 +1,4 @@
-"""An endpoint at a unix socket."""
+"""An endpoint of an agent at a unix socket."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .agents import HTTP, INITIALIZE, add_tools, agent_at_port, agent_at_socket,
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "s"
-    place.mkdir(mode=0o700)
-    return place
+def directory(tmp_path: Path) -> Path:
+    private = tmp_path / "s"
+    private.mkdir(mode=0o700)
+    return private
 
 
 @pytest.fixture
-def endpoint(folder: Path) -> AgentEndpoint:
-    return unix_endpoint(folder / "a.sock")
+def endpoint(directory: Path) -> AgentEndpoint:
+    return unix_endpoint(directory / "a.sock")
 
 
 @pytest.fixture
@@ -40,14 +40,15 @@ async def bridge(endpoint: AgentEndpoint) -> AsyncIterator[Served]:
         yield running
 
 
-async def test_an_agent_at_the_socket(bridge: Served, endpoint: AgentEndpoint) -> None:
-    """It probes, connects, takes leave and connects again, with the id that it is given each time."""
+async def test_an_agent_probes_connects_disconnects_and_connects_again(
+    bridge: Served, endpoint: AgentEndpoint
+) -> None:
+    """It gets a new id each time."""
     assert bridge.editor.reports == [("endpoints", {"open": ["web", "pipe"], "failed": {}})]
     mode = os.lstat(str(endpoint.socket)).st_mode
     assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
     async with agent_at_socket(endpoint) as agent:
-        more = {"X-Copilot-Session-Id": "its-own"}
-        agent.headers |= more
+        agent.headers["X-Copilot-Session-Id"] = "its-own"
         assert (await agent.ask(request("server/discover", {}, 0)))["error"]["code"] == -32601
         await agent.initialize()
         first = agent.session
@@ -62,9 +63,7 @@ async def test_an_agent_at_the_socket(bridge: Served, endpoint: AgentEndpoint) -
             assert "result" in await agent.ask(call("place"))
 
 
-async def test_a_body_in_chunks(bridge: Served, endpoint: AgentEndpoint) -> None:
-    """As some agents send every body."""
-
+async def test_a_chunked_body_is_read_up_to_the_limit(bridge: Served, endpoint: AgentEndpoint) -> None:
     async def chunks() -> AsyncIterator[bytes]:
         yield b'{"jsonrpc":"2.0","id":1,"method":"server/'
         yield b'discover"}'
@@ -100,55 +99,55 @@ async def test_a_body_in_chunks(bridge: Served, endpoint: AgentEndpoint) -> None
         "Nonce endpoint-" + "u" * 39,
     ],
 )
-async def test_a_wrong_token(bridge: Served, endpoint: AgentEndpoint, credential: str) -> None:
-    """Neither the main one nor that of another endpoint; whoever reaches the socket still needs its own."""
+async def test_other_tokens_are_refused_at_the_socket(
+    bridge: Served, endpoint: AgentEndpoint, credential: str
+) -> None:
     async with agent_at_socket(replace(endpoint, token="")) as agent:
         agent.headers = {"Authorization": credential}
-        async with await agent.post(INITIALIZE) as response:
-            assert response.status == 401
-        async with await agent.post(INITIALIZE, path="/health") as response:
-            assert response.status == 401
+        assert [await agent.status(INITIALIZE, path=path) for path in ("/mcp", "/health")] == [401, 401]
 
 
-async def test_its_token_is_worth_nothing_at_the_port(bridge: Served, endpoint: AgentEndpoint) -> None:
-    """Nor is a page let in that reaches the socket by a proxy."""
+async def test_the_token_of_a_socket_is_invalid_at_the_port(bridge: Served, endpoint: AgentEndpoint) -> None:
+    """A web page that reaches the socket through a proxy is refused."""
     async with agent_at_port(bridge) as agent:
         for credential in (f"Nonce {endpoint.token}", f"Bearer {endpoint.token}"):
             agent.headers = {"Authorization": credential}
-            async with await agent.post(INITIALIZE) as response:
-                assert response.status == 401
+            assert await agent.status(INITIALIZE) == 401
     async with agent_at_socket(endpoint) as agent:
         for headers in ({"Origin": "http://localhost"}, {"Host": "attacker.example"}):
-            async with await agent.post(INITIALIZE, **headers) as response:
-                assert response.status == 403
+            assert await agent.status(INITIALIZE, **headers) == 403
 
 
-async def test_the_socket_goes_with_its_endpoint_and_with_the_bridge(folder: Path) -> None:
-    """One that somebody else has put there by then stays."""
-    first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
+async def test_a_socket_is_removed_with_its_endpoint_or_the_bridge(directory: Path) -> None:
+    """A foreign file in its place is kept."""
+    first, second = (
+        unix_endpoint(directory / "a.sock"),
+        replace(unix_endpoint(directory / "b.sock"), name="b"),
+    )
     async with served(endpoints=(first, second)) as bridge:
-        assert sorted(os.listdir(folder)) == ["a.sock", "b.sock"]
+        assert sorted(os.listdir(directory)) == ["a.sock", "b.sock"]
         bridge.editor.emit("endpoints", (second,))
-        await eventually(lambda: os.listdir(folder) == ["b.sock"])
-        os.unlink(folder / "b.sock")
-        (folder / "b.sock").write_text("somebody else's")
-    assert os.listdir(folder) == ["b.sock"]
+        await eventually(lambda: os.listdir(directory) == ["b.sock"])
+        os.unlink(directory / "b.sock")
+        (directory / "b.sock").write_text("foreign")
+    assert os.listdir(directory) == ["b.sock"]
 
 
-async def test_nothing_is_opened_at_the_end_of_the_bridge(folder: Path) -> None:
-    """What the editor says then comes too late."""
-    first, second = unix_endpoint(folder / "a.sock"), replace(unix_endpoint(folder / "b.sock"), name="b")
+async def test_no_endpoint_is_opened_after_the_disconnect(directory: Path) -> None:
+    first, second = (
+        unix_endpoint(directory / "a.sock"),
+        replace(unix_endpoint(directory / "b.sock"), name="b"),
+    )
     async with served(endpoints=(first,)) as bridge:
         await bridge.agents.disconnect()
-        said = len(bridge.editor.reports)
+        before = len(bridge.editor.reports)
         bridge.editor.emit("endpoints", (first, second))
         for _ in range(50):
             await asyncio.sleep(0)
-        assert (os.listdir(folder), len(bridge.editor.reports)) == (["a.sock"], said)
+        assert (os.listdir(directory), len(bridge.editor.reports)) == (["a.sock"], before)
 
 
-async def test_what_an_earlier_bridge_left_gives_way(endpoint: AgentEndpoint) -> None:
-    """A socket of ours does; what is none is not touched."""
+async def test_an_abandoned_socket_is_replaced_but_not_another_file(endpoint: AgentEndpoint) -> None:
     left = socket.socket(socket.AF_UNIX)
     left.bind(str(endpoint.socket))
     left.close()
@@ -156,33 +155,34 @@ async def test_what_an_earlier_bridge_left_gives_way(endpoint: AgentEndpoint) ->
         assert bridge.editor.reports[-1] == ("endpoints", {"open": ["pipe"], "failed": {}})
     Path(str(endpoint.socket)).write_text("mine")
     async with served(endpoints=(endpoint,)) as bridge:
-        ((_, said),) = bridge.editor.reports
-        assert (said["open"], list(said["failed"])) == ([], ["pipe"])
+        ((_, report),) = bridge.editor.reports
+        assert (report["open"], list(report["failed"])) == ([], ["pipe"])
     assert Path(str(endpoint.socket)).read_text() == "mine"
 
 
-async def test_folders_that_are_not_ours_alone(tmp_path: Path, folder: Path) -> None:
-    """Of another user, open to others, a link to one, no folder, none at all; a path that is too long."""
+async def test_a_socket_needs_a_private_directory(tmp_path: Path, directory: Path) -> None:
+    """Owned by this user, not a link, with a short enough path."""
     shared, linked, file = tmp_path / "shared", tmp_path / "linked", tmp_path / "file"
     shared.mkdir()
     shared.chmod(0o755)
-    linked.symlink_to(folder)
+    linked.symlink_to(directory)
     file.write_text("")
-    places = [shared, linked, file, tmp_path / "none", folder / ("x" * 100)]
+    directories = [shared, linked, file, tmp_path / "none", directory / ("x" * 100)]
     if os.getuid() == 0:
         foreign = tmp_path / "foreign"
         foreign.mkdir(mode=0o700)
         os.chown(foreign, 12345, 12345)
-        places.append(foreign)
-    for place in places:
-        async with served(endpoints=(unix_endpoint(place / "a.sock"), HTTP)) as bridge:
-            ((_, said),) = bridge.editor.reports
-            assert (said["open"], list(said["failed"])) == (["web"], ["pipe"]), place
-    assert [place.exists() for place in (shared / "a.sock", folder / "a.sock")] == [False, False]
+        directories.append(foreign)
+    for each in directories:
+        async with served(endpoints=(unix_endpoint(each / "a.sock"), HTTP)) as bridge:
+            ((_, report),) = bridge.editor.reports
+            assert (report["open"], list(report["failed"])) == (["web"], ["pipe"]), each
+    assert [each.exists() for each in (shared / "a.sock", directory / "a.sock")] == [False, False]
 
 
-async def test_opened_twice_at_a_time(endpoint: AgentEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is bound once, and nobody listens when it is closed."""
+async def test_a_socket_is_bound_once_when_opened_twice_at_the_same_time(
+    endpoint: AgentEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bound: list[socket.socket] = []
     bind = unix._bind
 

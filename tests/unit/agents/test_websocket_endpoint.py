@@ -1,4 +1,4 @@
-"""An endpoint at the port, over a WebSocket."""
+"""An endpoint of an agent at the port, over a WebSocket."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from aiohttp import WSMsgType
 
 from mcp_tools_nvim.values import Limits, Settings
-from tests.support.served import JSON_AND_SSE, TOKEN, Served, eventually, served
+from tests.support.served import INITIALIZED, JSON_AND_SSE, TOKEN, Served, eventually, served
 
-from .agents import HTTP, INITIALIZE, INITIALIZED, SERVER, SOCKET, add_tools, call, request
+from .agents import HTTP, INITIALIZE, SERVER, SOCKET, add_tools, call, request
 
 HEAD = {"X-Made-Up": SOCKET.token}
 MIB = 1024 * 1024
@@ -34,21 +34,34 @@ class Socket:
     def __init__(self, ws: aiohttp.ClientWebSocketResponse) -> None:
         self.ws = ws
 
-    async def say(self, message: Any) -> None:
+    async def send(self, message: Any) -> None:
         await self.ws.send_str(json.dumps(message))
 
-    async def hear(self) -> Any:
+    async def receive(self) -> Any:
         message = await self.ws.receive(timeout=5)
         assert message.type is WSMsgType.TEXT, message
         return json.loads(message.data)
 
     async def ask(self, message: Any) -> Any:
-        await self.say(message)
-        return await self.hear()
+        await self.send(message)
+        return await self.receive()
+
+    async def closed(self) -> int:
+        """The code with which the bridge closes the socket."""
+        message = await self.ws.receive(timeout=5)
+        assert message.type is WSMsgType.CLOSE
+        code: int = message.data
+        return code
+
+    def write(self, data: bytes) -> None:
+        """Writes raw frames."""
+        writer = self.ws._writer.transport
+        assert writer is not None
+        writer.write(data)
 
     async def initialize(self) -> Any:
         answer = await self.ask(INITIALIZE)
-        await self.say(INITIALIZED)
+        await self.send(INITIALIZED)
         return answer["result"]
 
 
@@ -64,16 +77,15 @@ async def agent(bridge: Served, http: aiohttp.ClientSession) -> AsyncIterator[So
         yield Socket(ws)
 
 
-async def test_a_proposal_that_is_no_unicode_is_answered(agent: Socket) -> None:
-    """Its agent waits for that id alone, and would wait for good."""
+async def test_a_message_with_a_lone_surrogate_is_answered(agent: Socket) -> None:
     await agent.initialize()
     await agent.ws.send_str(json.dumps(call("place", 7)).replace('"place"', '"place\\ud800"'))
-    answer = await agent.hear()
+    answer = await agent.receive()
     assert (answer["id"], answer["error"]["code"]) == (7, -32700)
 
 
-async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
-    """It has its own server and tools; a sub-protocol is agreed on, compression is not."""
+async def test_a_socket_is_one_session_with_its_own_server_and_tools(bridge: Served, agent: Socket) -> None:
+    """A sub-protocol is agreed on, compression is not."""
     assert (agent.ws.protocol, agent.ws.compress) == ("mcp", 0)
     result = await agent.initialize()
     assert (result["serverInfo"]["name"], list(result["capabilities"])) == (SERVER.name, ["tools"])
@@ -82,9 +94,9 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     assert (await agent.ask(call("echo", 3)))["error"]["code"] == -32602
     assert (await agent.ask(request("prompts/list", id_=4)))["error"]["code"] == -32601
     key = (await agent.ask(call("place", 5)))["result"]["content"][0]["text"]
-    await agent.say({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
+    await agent.send({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
     bridge.editor.emit("push", "socket", key, "moved", '{"line":2}', True)
-    assert await agent.hear() == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
+    assert await agent.receive() == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
     await eventually(lambda: len(bridge.editor.agent_events) == 2)
     assert [event for event, _ in bridge.editor.agent_events] == ["opened", "notified"]
     await agent.ws.close()
@@ -92,30 +104,28 @@ async def test_a_session_is_one_socket(bridge: Served, agent: Socket) -> None:
     assert bridge.app.handlers.sessions.of_agent("socket") == []
 
 
-async def test_no_subprotocol_is_echoed_that_was_not_offered(
-    bridge: Served, http: aiohttp.ClientSession
-) -> None:
-    """Some agents close a socket that has one, others one that has none."""
+async def test_only_an_offered_subprotocol_is_selected(bridge: Served, http: aiohttp.ClientSession) -> None:
     for offered in ((), ("other",)):
         async with http.ws_connect(bridge.url + "/mcp", headers=HEAD, protocols=offered) as ws:
             assert ws.protocol is None
             assert (await Socket(ws).initialize())["serverInfo"]["name"] == SERVER.name
 
 
-async def test_a_call_that_waits_for_a_person_holds_nothing_up(bridge: Served, agent: Socket) -> None:
-    """Others are answered meanwhile, and it ends with the socket at the latest."""
+async def test_a_call_that_waits_for_the_user_delays_no_other_call_and_ends_with_the_socket(
+    bridge: Served, agent: Socket
+) -> None:
     opened, running = bridge.add_gate("diff")
     bridge.editor.offers.of["tools"]["diff"].agent = "socket"
     await agent.initialize()
-    await agent.say(call("diff", 7))
+    await agent.send(call("diff", 7))
     context = await running()
     assert (await agent.ask(call("place", 8)))["id"] == 8
     assert (await agent.ask(request("ping", id_=9)))["result"] == {}
     assert (await agent.ask(call("diff", 7)))["error"]["message"] == "Request id is in flight"
     opened.set()
-    assert (await agent.hear())["id"] == 7
+    assert (await agent.receive())["id"] == 7
     opened.clear()
-    await agent.say(call("diff", 10))
+    await agent.send(call("diff", 10))
     second = await running()
     assert second.id != context.id
     await agent.ws.close()
@@ -140,95 +150,69 @@ async def test_a_call_that_waits_for_a_person_holds_nothing_up(bridge: Served, a
         (HEAD | {"Sec-WebSocket-Version": "1"}, 400),
     ],
 )
-async def test_who_is_not_let_in(
+async def test_a_wrong_token_origin_host_or_version_is_refused(
     bridge: Served, http: aiohttp.ClientSession, headers: dict[str, str], status: int
 ) -> None:
-    """No web page, wherever it comes from and whatever it holds; no other token than its own."""
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         await http.ws_connect(bridge.url + "/", headers=headers)
     assert refused.value.status == status
     assert len(bridge.app.handlers.sessions) == 0
 
 
-async def test_a_web_page_of_our_own_port_is_none_of_ours(
-    bridge: Served, http: aiohttp.ClientSession
-) -> None:
-    """What answers there was not made by us: the main token's guard lets it by, this one does not."""
+async def test_an_origin_of_the_own_port_is_refused(bridge: Served, http: aiohttp.ClientSession) -> None:
     for head in (HEAD, {}):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await http.ws_connect(bridge.url + "/", headers=head | {"Origin": bridge.url})
         assert refused.value.status in (401, 403)
 
 
-async def test_without_an_upgrade_it_is_nothing(bridge: Served, http: aiohttp.ClientSession) -> None:
-    """The token of a WebSocket opens no other transport."""
+async def test_a_request_without_an_upgrade_gets_426(bridge: Served, http: aiohttp.ClientSession) -> None:
     async with http.get(bridge.url + "/mcp", headers=HEAD) as response:
         assert response.status == 426
     async with http.post(bridge.url + "/mcp", json=INITIALIZE, headers=HEAD) as response:
         assert response.status == 426
 
 
-async def test_what_is_no_message_is_answered(agent: Socket) -> None:
-    """Each text by itself; what is no text ends the socket."""
-    await agent.ws.send_str("{")
-    assert (await agent.hear())["error"]["code"] == -32700
-    await agent.ws.send_str('{"jsonrpc":"2.0","id":1}')
-    assert (await agent.hear())["error"]["code"] == -32600
-    await agent.ws.send_str("[]")
-    assert (await agent.hear())["error"]["code"] == -32600
+async def test_an_invalid_text_is_answered_and_binary_data_closes_the_socket(agent: Socket) -> None:
+    for text, code in (("{", -32700), ('{"jsonrpc":"2.0","id":1}', -32600), ("[]", -32600)):
+        await agent.ws.send_str(text)
+        assert (await agent.receive())["error"]["code"] == code
     assert (await agent.initialize())["serverInfo"]["name"] == SERVER.name
     await agent.ws.send_bytes(b"{}")
-    message = await agent.ws.receive(timeout=5)
-    assert (message.type, message.data) == (WSMsgType.CLOSE, 1003)
+    assert await agent.closed() == 1003
 
 
-async def test_a_flood_of_notifications_is_bounded(bridge: Served, agent: Socket) -> None:
-    """They would keep the editor busy; what else the agent wants goes on."""
+async def test_notifications_are_rate_limited(bridge: Served, agent: Socket) -> None:
     await agent.initialize()
     for n in range(2000):
-        await agent.say({"jsonrpc": "2.0", "method": "noise", "params": {"n": n}})
+        await agent.send({"jsonrpc": "2.0", "method": "noise", "params": {"n": n}})
     assert "result" in await agent.ask(call("place", 9))
     received = [data for event, data in bridge.editor.agent_events if event == "notified"]
     assert 100 <= len(received) < 500
     assert json.loads(received[0]["params"]) == {"n": 0}
 
 
-async def test_a_large_frame_is_refused_by_its_head(bridge: Served, agent: Socket) -> None:
-    """100 MB that are announced are not read, nor is the message that many small frames make."""
+async def test_a_large_frame_is_refused_by_its_header(bridge: Served, agent: Socket) -> None:
     await agent.initialize()
     await eventually(lambda: bridge.editor.agent_events)
-    writer = agent.ws._writer.transport
-    assert writer is not None
-    writer.write(struct.pack("!BBQI", 0x81, 0x80 | 127, 100 * MIB, 0) + b"x" * 100)
-    message = await agent.ws.receive(timeout=5)
-    assert (message.type, message.data) == (WSMsgType.CLOSE, 1009)
+    agent.write(struct.pack("!BBQI", 0x81, 0x80 | 127, 100 * MIB, 0) + b"x" * 100)
+    assert await agent.closed() == 1009
     await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
 
 
-async def test_a_message_in_many_frames_is_bounded_as_one(agent: Socket) -> None:
-    """By `limits.request_body`, as every message."""
-    writer = agent.ws._writer.transport
-    assert writer is not None
-    first = 0x01
-    for _ in range(9):  # half a MiB each, none of them the last
-        writer.write(struct.pack("!BBQI", first, 0x80 | 127, MIB // 2, 0) + b"x" * (MIB // 2))
-        first = 0x00
+async def test_a_message_in_many_frames_has_the_same_limit(agent: Socket) -> None:
+    for opcode in [0x01] + [0x00] * 8:  # half a MiB each, without the flag of the last frame
+        agent.write(struct.pack("!BBQI", opcode, 0x80 | 127, MIB // 2, 0) + b"x" * (MIB // 2))
         await asyncio.sleep(0)
-    message = await agent.ws.receive(timeout=5)
-    assert (message.type, message.data) == (WSMsgType.CLOSE, 1009)
+    assert await agent.closed() == 1009
 
 
 async def test_a_compressed_frame_is_refused(agent: Socket) -> None:
-    """None was agreed on: a few bytes would become a large message."""
-    writer = agent.ws._writer.transport
-    assert writer is not None
-    writer.write(struct.pack("!BBI", 0x81 | 0x40, 0x80 | 5, 0) + b"xxxxx")
-    message = await agent.ws.receive(timeout=5)
-    assert (message.type, message.data) == (WSMsgType.CLOSE, 1002)
+    agent.write(struct.pack("!BBI", 0x81 | 0x40, 0x80 | 5, 0) + b"xxxxx")
+    assert await agent.closed() == 1002
 
 
-async def test_no_room(http: aiohttp.ClientSession) -> None:
-    """A socket more than there are sessions is refused before it is one."""
+async def test_a_socket_beyond_the_limit_of_sessions_gets_503(http: aiohttp.ClientSession) -> None:
     settings = Settings(limits=Limits(sessions=1))
     async with served(settings, endpoints=(SOCKET,)) as bridge, http.ws_connect(bridge.url, headers=HEAD):
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
@@ -236,8 +220,7 @@ async def test_no_room(http: aiohttp.ClientSession) -> None:
         assert refused.value.status == 503
 
 
-async def test_the_end_of_the_bridge_ends_the_socket(http: aiohttp.ClientSession) -> None:
-    """At once, with a word."""
+async def test_the_end_of_the_bridge_closes_the_socket(http: aiohttp.ClientSession) -> None:
     async with served(endpoints=(SOCKET,)) as bridge:
         ws = await http.ws_connect(bridge.url + "/", headers=HEAD)
         await Socket(ws).initialize()
@@ -246,8 +229,7 @@ async def test_the_end_of_the_bridge_ends_the_socket(http: aiohttp.ClientSession
     await ws.close()
 
 
-async def test_one_agent_takes_its_share_of_the_sessions_and_no_more(http: aiohttp.ClientSession) -> None:
-    """Whoever comes again and again keeps nobody else out, and can come when one of its own has gone."""
+async def test_an_agent_has_a_limited_share_of_the_sessions(http: aiohttp.ClientSession) -> None:
     async with served(Settings(limits=Limits(sessions=8)), endpoints=(HTTP, SOCKET)) as running:
         sockets = [await http.ws_connect(running.url + "/", headers=HEAD) for _ in range(2)]
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:

@@ -1,4 +1,4 @@
-"""The editor's clock as seen from here: never late, whatever the clocks do."""
+"""The estimate of the editor's clock is never late."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import random
 from mcp_tools_nvim.neovim.clock import NS, WINDOW, EditorClock
 
 
-def test_it_is_never_later_than_the_truth() -> None:
-    """With drift and any round trip, an instant translates to at most the editor's true clock."""
+def test_an_estimate_is_never_later_than_the_clock_of_the_editor() -> None:
+    """With drift and any round trip."""
     chance = random.Random(7)
     for drift in (-100e-6, 0.0, 100e-6):
         clock, now = EditorClock(), 50.0
@@ -24,32 +24,28 @@ def test_it_is_never_later_than_the_truth() -> None:
             assert late > -0.05
 
 
-def test_the_best_sample_of_the_window_counts() -> None:
-    """A slow answer does not spoil what a quick one taught."""
+def test_the_best_sample_of_the_window_is_used() -> None:
     clock = EditorClock()
     clock.sample(10.0, 10.001, 110 * NS)
     clock.sample(11.0, 14.0, 111 * NS)
     assert abs(clock.to_editor(20.0) - (120 * NS - 1_000_000)) < 1000
 
 
-def test_a_clock_that_stood_still_is_noticed_at_once() -> None:
-    """After the editor's machine slept, the first sample replaces all that was known."""
+def test_a_clock_that_stopped_while_the_editor_slept_is_corrected_by_the_next_sample() -> None:
     clock = EditorClock()
     clock.sample(10.0, 10.001, 110 * NS)
     clock.sample(70.0, 70.001, 120 * NS)
     assert clock.to_editor(70.001) <= 120 * NS
 
 
-def test_a_clock_that_went_on_in_our_sleep_is_followed() -> None:
-    """When the editor's clock counted time that ours did not, the offset grows with the first sample."""
+def test_a_clock_that_ran_while_we_slept_is_corrected_by_the_next_sample() -> None:
     clock = EditorClock()
     clock.sample(10.0, 10.001, 110 * NS)
     clock.sample(11.0, 11.001, 500 * NS)
     assert abs(clock.to_editor(11.001) - 500 * NS) < 1000
 
 
-def test_old_samples_are_forgotten() -> None:
-    """A sample counts for two windows at most, and a clock without news says so."""
+def test_old_samples_expire() -> None:
     clock = EditorClock()
     assert clock.stale(0.0)
     clock.sample(10.0, 10.0, 110 * NS)
@@ -59,8 +55,7 @@ def test_old_samples_are_forgotten() -> None:
     assert abs(clock.offset - int(99.5 * NS)) < 1000
 
 
-def test_both_directions_agree() -> None:
-    """A deadline that the editor names comes back as the instant that it meant."""
+def test_a_converted_time_converts_back() -> None:
     clock = EditorClock()
     clock.sample(10.0, 10.0, 110 * NS)
     assert abs(clock.to_local(clock.to_editor(42.0)) - 42.0) < 1e-6

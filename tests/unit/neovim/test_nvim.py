@@ -1,4 +1,4 @@
-"""The typed verbs against a real Neovim with a small wire of its own."""
+"""The typed verbs against a real Neovim with a small wire."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ class Setup:
         return await self.calls.run(CallRequest(name, arguments, SENDER), self.seen)
 
     async def noted(self, verb: str) -> list[Any]:
-        code = "return vim.tbl_filter(function(e) return e[1] == ... end, probe.wire.seen)"
-        entries = await self.nvim.lua(code.replace("...", f"'{verb}'"))
-        return [entry[1:] for entry in entries]
+        entries = await self.nvim.lua("return probe.wire.seen")
+        return [entry[1:] for entry in entries if entry[0] == verb]
 
 
 @pytest.fixture
@@ -57,17 +56,20 @@ async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
 
 
 @pytest.fixture
-async def setup(nvim: Nvim) -> AsyncIterator[Setup]:
-    editor = await NvimEditor.open(str(nvim.socket))
+async def editor(nvim: Nvim) -> AsyncIterator[NvimEditor]:
+    opened = await NvimEditor.open(str(nvim.socket))
+    yield opened
+    opened.close()
+    await opened.closed
+
+
+@pytest.fixture
+async def setup(nvim: Nvim, editor: NvimEditor) -> Setup:
     await editor.hello(INFO)
-    yield Setup(nvim, editor)
-    editor.close()
-    await editor.closed
+    return Setup(nvim, editor)
 
 
-async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim) -> None:
-    """Settings and limits of the editor are taken, unknown ones dropped, absent ones default."""
-    editor = await NvimEditor.open(str(nvim.socket))
+async def test_hello_reads_known_settings(nvim: Nvim, editor: NvimEditor) -> None:
     await nvim.lua("""probe.wire.settings = { tool_timeout = 7, allowed_hosts = { 'a' },
       instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
     hello = await editor.hello(INFO)
@@ -88,20 +90,16 @@ async def test_hello_reads_settings_and_ignores_what_it_does_not_know(nvim: Nvim
         "launch": "",
         "versions": {"bridge": "b", "python": "p", "sdk": "s", "aiohttp": "a", "msgpack": "m"},
     }
-    editor.close()
-    await editor.closed
 
 
-async def test_list_knows_unchanged(setup: Setup) -> None:
-    """A list comes as text with its revision, or as nothing when the revision still holds."""
+async def test_an_unchanged_list_is_not_sent_again(setup: Setup) -> None:
     listing = await setup.editor.list("tools", None)
     assert listing.revision == 3
     assert json.loads(listing.json or "") == [{"name": "nvim_echo", "kind": "tools"}]
     assert (await setup.editor.list("tools", 3)).json is None
 
 
-async def test_calls_go_all_the_way(setup: Setup) -> None:
-    """Text, values, failures, pending and large results arrive; options reach the editor."""
+async def test_results_and_options_of_calls_pass_the_wire(setup: Setup) -> None:
     assert (await setup.run("echo", text="hé")).text == "hé"
     value = await setup.run("value")
     assert (value.kind, value.text, value.structured) == ("json", '{"n":1}', True)
@@ -117,16 +115,16 @@ async def test_calls_go_all_the_way(setup: Setup) -> None:
     assert options["timeout"] == 5000
 
 
-async def test_lua_faults_do_not_reach_the_client(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
-    """What Lua threw stands in the log, not in the outcome."""
+async def test_an_error_in_lua_is_logged_and_not_sent_to_the_client(
+    setup: Setup, caplog: pytest.LogCaptureFixture
+) -> None:
     outcome = await setup.run("throw")
     assert outcome.error.code is Code.EXECUTION_ERROR
     assert "secret" not in outcome.error.message
     assert any("secret path" in text for text in caplog.messages)
 
 
-async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
-    """A cancelled call tells the editor why; results are acknowledged within a quarter second."""
+async def test_cancels_and_acknowledgements_arrive(setup: Setup) -> None:
     call = asyncio.ensure_future(setup.run("forever"))
     await setup.nvim.wait_for("return next(probe.wire.calls) ~= nil")
     call.cancel()
@@ -138,8 +136,7 @@ async def test_cancel_and_acknowledge_arrive(setup: Setup) -> None:
     assert await setup.noted("acknowledge") == [[["boot-2"]]]
 
 
-async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
-    """An old clock sample is renewed together with the question for the mode."""
+async def test_asking_for_the_mode_renews_an_old_clock_sample(setup: Setup) -> None:
     clock = setup.editor._clock
     clock._seen = monotonic() - WINDOW - 1
     mode = await setup.editor.mode()
@@ -150,8 +147,8 @@ async def test_mode_reads_the_clock_again_after_silence(setup: Setup) -> None:
     assert -50_000_000 < clock.to_editor(monotonic()) - true < 50_000_000
 
 
-class ElsewhenLoop(asyncio.SelectorEventLoop):
-    """A loop whose clock is not `time.monotonic`, as that of uvloop on a Mac that has slept an hour."""
+class ShiftedLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock is not `time.monotonic`, like uvloop on a Mac after an hour of sleep."""
 
     turns = 0
 
@@ -163,9 +160,7 @@ class ElsewhenLoop(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]
 
 
-async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
-    """Calls start and end in time whatever clock the loop has, and nothing spins meanwhile."""
-
+async def test_deadlines_follow_the_clock_of_the_loop(nvim: Nvim) -> None:
     async def calls() -> None:
         time = asyncio.get_running_loop().time
         editor = await NvimEditor.open(str(nvim.socket))
@@ -189,23 +184,21 @@ async def test_moments_are_those_of_the_loops_clock(nvim: Nvim) -> None:
         await editor.closed
         assert asyncio.get_running_loop().turns < 1000  # type: ignore[attr-defined]
 
-    def elsewhen() -> None:
-        with asyncio.Runner(loop_factory=ElsewhenLoop) as runner:
+    def run() -> None:
+        with asyncio.Runner(loop_factory=ShiftedLoop) as runner:
             runner.run(calls())
 
-    await asyncio.to_thread(elsewhen)
+    await asyncio.to_thread(run)
 
 
-async def test_strange_events_are_logged_only(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
-    """Unknown names and shapes end neither the channel nor the call."""
+async def test_invalid_events_are_logged(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     for event in ("'wake'", "'wake', 1", "'nonsense', 1", "'started', 'x', 'y'", "'log', 'x', 'info', '{'"):
         await setup.nvim.lua(f"vim.rpcnotify(probe.wire.channel, {event})")
     assert (await setup.run("echo", text="x")).text == "x"
     assert len([record for record in caplog.records if record.name.startswith("mcp_tools_nvim.")]) == 5
 
 
-async def test_changed_reaches_its_listeners(setup: Setup) -> None:
-    """A changed list is told with its kind and revision."""
+async def test_a_changed_list_is_reported_with_its_revision(setup: Setup) -> None:
     received: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
     setup.editor.on("changed", lambda *change: received.put_nowait(change))
     await setup.nvim.lua("vim.rpcnotify(probe.wire.channel, 'changed', 'tools', 8)")
@@ -213,24 +206,18 @@ async def test_changed_reaches_its_listeners(setup: Setup) -> None:
         assert await received.get() == ("tools", 8)
 
 
-async def test_refused_hello(nvim: Nvim) -> None:
-    """What Lua says against this bridge is raised."""
+async def test_a_refused_hello_raises_the_reason(nvim: Nvim, editor: NvimEditor) -> None:
     await nvim.lua("probe.wire.refuse = 'speaks protocol 9'")
-    editor = await NvimEditor.open(str(nvim.socket))
     with pytest.raises(LuaError, match="speaks protocol 9"):
         await editor.hello(INFO)
-    editor.close()
-    await editor.closed
 
 
-async def test_no_editor_names_the_variable(tmp_path: Path) -> None:
-    """Nobody at the address: the error says which variable holds it."""
+async def test_a_missing_editor_error_names_the_variable(tmp_path: Path) -> None:
     with pytest.raises(StartError, match=r"no Neovim at .*NVIM_LISTEN_ADDRESS"):
         await NvimEditor.open(str(tmp_path / "absent"))
 
 
-async def test_endpoints_and_pushes(setup: Setup) -> None:
-    """They come with hello and later; a push says for whom, and bytes that are no UTF-8 are repaired."""
+async def test_endpoints_and_pushes_arrive_and_invalid_utf_8_is_replaced(setup: Setup) -> None:
     endpoint = {
         "name": "agent",
         "token": "secret",
@@ -246,9 +233,9 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
         "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
     )
     assert (await setup.editor.hello(INFO)).endpoints == (expected,)
-    told: asyncio.Queue[tuple[AgentEndpoint, ...]] = asyncio.Queue()
+    endpoints: asyncio.Queue[tuple[AgentEndpoint, ...]] = asyncio.Queue()
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()
-    setup.editor.on("endpoints", told.put_nowait)
+    setup.editor.on("endpoints", endpoints.put_nowait)
     setup.editor.on("push", lambda *push: pushed.put_nowait(push))
     emit = "vim.rpcnotify(probe.wire.channel, {})"
     await setup.nvim.lua(emit.format(f"'endpoints', [=[{json.dumps([endpoint])}]=]"))
@@ -256,7 +243,7 @@ async def test_endpoints_and_pushes(setup: Setup) -> None:
     await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
     await setup.nvim.lua(emit.format("'push', 'agent', vim.NIL, 'moved', '{}', false"))
     async with asyncio.timeout(2):
-        assert [await told.get(), await told.get()] == [(expected,), ()]
+        assert [await endpoints.get(), await endpoints.get()] == [(expected,), ()]
         assert await pushed.get() == ("agent", "s1", "moved", '{"t":"caf\ufffd"}', True)
         assert await pushed.get() == ("agent", None, "moved", "{}", False)
     setup.editor.agent_event("left", {"agent": "agent", "session": "s1"})

@@ -1,4 +1,4 @@
-"""The bridge's calls on the plugin's own wire: both sides of the contract in one test."""
+"""Calls of the bridge over the real RPC verbs of the plugin."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ local tools = require('mcp-tools')
 tools.setup({ bridge = { autostart = false }, approval = { default = 'allow' } })
 local about = { name = 'asks', description = 'Asks', annotations = { read_only = true } }
 function about.execute(ctx)
-  local heard = 0
+  local count = 0
   ctx:elicit('Who?', { type = 'object' }, function(answer, err)
-    heard = heard + 1
+    count = count + 1
     if err then return ctx(nil, err) end
-    ctx({ answer.content.name, heard })
+    ctx({ answer.content.name, count })
   end)
 end
 tools.register(about)
 """
 
 
-async def test_answers_to_nothing(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """An answer that comes twice or for no call changes nothing."""
+async def test_repeated_and_unknown_answers_change_nothing(
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+) -> None:
     nvim = await spawn_nvim(init_lua=INIT)
     editor = await NvimEditor.open(str(nvim.socket))
     hello = await editor.hello(HelloInfo(1, 2, 2, "none", Versions("b", "p", "s", "a", "m")))

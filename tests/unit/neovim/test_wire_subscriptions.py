@@ -1,4 +1,4 @@
-"""Subscriptions on the plugin's own wire: what a channel hears, and what is left when it is gone."""
+"""Subscriptions over the real RPC verbs of the plugin."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ async def attach(nvim: Nvim) -> tuple[NvimEditor, asyncio.Queue[str]]:
 
 
 @pytest.mark.slow
-async def test_a_lost_channel_leaves_no_watch(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """The watch of one bridge ends within a look or two after it has died; another one goes on hearing."""
+async def test_the_subscriptions_of_a_closed_channel_end_and_others_stay(
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+) -> None:
     nvim = await spawn_nvim(init_lua=OPEN)
     (one, _), (other, received) = await attach(nvim), await attach(nvim)
     assert await one.subscribe("nvim://cursor") is None

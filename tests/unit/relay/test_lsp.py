@@ -1,4 +1,4 @@
-"""Messages of an LSP client: how they are framed, and what is no message."""
+"""Messages of an LSP client: frames, and invalid messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcp_tools_nvim.relay.bridge_client import Missing
 from mcp_tools_nvim.relay.lsp import EndOfMessagesError, LanguageServer, read_body
 
 
-def test_bodies_are_read_whatever_else_their_heads_have() -> None:
+def test_other_headers_of_a_message_are_ignored() -> None:
     stream = io.BytesIO(
         b"Content-Length: 2\r\n\r\n{}content-length:3\r\nContent-Type: application/vscode-jsonrpc\r\n\r\n[1]"
     )
@@ -33,36 +33,30 @@ def test_bodies_are_read_whatever_else_their_heads_have() -> None:
         b"x" * (lsp.MAX_HEADER + 1) + b"\r\n\r\n{}",
     ],
 )
-def test_what_is_no_head_ends_the_messages(data: bytes) -> None:
+def test_an_invalid_header_ends_the_messages(data: bytes) -> None:
     with pytest.raises(EndOfMessagesError, match="Content-Length"):
         read_body(io.BytesIO(data))
 
 
 @pytest.mark.parametrize("data", [b"", b"Content-Length: 2", b"Content-Length: 5\r\n\r\n{}"])
-def test_a_message_that_is_cut_off_is_the_end(data: bytes) -> None:
+def test_a_truncated_message_is_the_end(data: bytes) -> None:
     with pytest.raises(EndOfMessagesError) as raised:
         read_body(io.BytesIO(data))
     assert not raised.value.args
 
 
-def test_a_body_that_is_no_message_is_answered_and_the_next_one_is_read() -> None:
+def test_an_invalid_body_is_answered_and_the_next_one_is_read() -> None:
     written: list[dict[str, Any]] = []
 
     def write(data: bytes) -> None:
         written.append(json.loads(data.partition(b"\r\n\r\n")[2]))
 
     server = LanguageServer(lambda: Missing("nobody"), write, lambda: None)
-    for body in (b"{", b"[" * 100_000, b"\xff"):
-        assert server.on_body(body)
+    assert all(server.on_body(body) for body in (b"{", b"[" * 100_000, b"\xff"))
     assert [one["error"]["code"] for one in written] == [-32700] * 3
-    for body in (
-        b"[]",
-        b"1",
-        b'{"id": 1, "result": null}',
-        b'{"method": 7}',
-        b'{"method": "$/x", "params": []}',
-    ):
-        assert server.on_body(body)
+    ignored = ("[]", "1", '{"id": 1, "result": null}', '{"method": 7}', '{"method": "$/x", "params": []}')
+    for body in ignored:
+        assert server.on_body(body.encode())
     assert len(written) == 3
     assert server.on_body(b'{"id": {"a": 1}, "method": "shutdown"}')
     assert written[3]["error"]["code"] == lsp.NOT_INITIALIZED

@@ -1,4 +1,4 @@
-"""The pump between a client's lines and a bridge: every request is answered, all lines are messages."""
+"""The pump between the lines of a client and a bridge: every request is answered."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ CALL_STATUS = {
 }
 CHANGED = "notifications/tools/list_changed"
 BROKEN = 0
-"""In place of a status: the connection ends without an answer."""
+"""Instead of a status: the connection ends without an answer."""
 
 Answer = Callable[[Any], tuple[int, str]]
 
 
 class FakeBridge(ThreadingHTTPServer):
-    """Answers as a test says; `received` has the headers and paths of all requests."""
+    """A server whose answers the test sets; `received` has the paths and headers of all requests."""
 
     daemon_threads = True
 
@@ -53,11 +53,8 @@ class FakeBridge(ThreadingHTTPServer):
         self.received: list[tuple[str, dict[str, str]]] = []
         self.connections: list[socket.socket] = []
         self.token, self.answer = token, answer
-        self.goodbye: Callable[[], Any] = lambda: None
-        self.stream: Callable[[dict[str, str]], tuple[int, str]] = lambda _: (
-            200,
-            "",
-        )  # one that ends at once
+        self.on_delete: Callable[[], Any] = lambda: None
+        self.stream: Callable[[dict[str, str]], tuple[int, str]] = lambda _: (200, "")  # ends at once
         super().__init__(("127.0.0.1", port), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
@@ -65,8 +62,7 @@ class FakeBridge(ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/mcp"
 
-    def end(self) -> None:
-        """Listens no longer."""
+    def stop(self) -> None:
         self.shutdown()
         self.server_close()
         for connection in self.connections:
@@ -86,12 +82,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.received.append((self.path, dict(self.headers)))
         nonce = parse_qs(urlsplit(self.path).query).get("nonce")
         if nonce is None:
-            self.say(*self.server.stream(dict(self.headers)), "text/event-stream")
+            self.respond(*self.server.stream(dict(self.headers)), "text/event-stream")
         elif self.server.token is None:
-            self.say(404, "Not Found")
+            self.respond(404, "Not Found")
         else:
             proof = prove(self.server.token, self.server.server_port, nonce[0])
-            self.say(200, json.dumps({"proof": proof}))
+            self.respond(200, json.dumps({"proof": proof}))
 
     def do_POST(self) -> None:
         self.server.received.append((self.path, dict(self.headers)))
@@ -101,13 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
             return
-        self.say(status, text, "text/event-stream" if text.startswith("id:") else None)
+        self.respond(status, text, "text/event-stream" if text.startswith("id:") else None)
 
     def do_DELETE(self) -> None:
-        self.server.goodbye()
-        self.say(200, "{}")
+        self.server.on_delete()
+        self.respond(200, "{}")
 
-    def say(self, status: int, text: str, kind: str | None = None) -> None:
+    def respond(self, status: int, text: str, kind: str | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.send_header("Content-Type", kind or ("application/json" if text[:1] in "[{" else "text/plain"))
@@ -120,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def answered(message: Any) -> tuple[int, str]:
-    """As a bridge that is well."""
+    """The answer of a working bridge."""
     if isinstance(message, dict) and "id" not in message:
         return 202, ""
     result = {"protocolVersion": "2025-11-25"} if message["method"] == "initialize" else {}
@@ -128,59 +124,80 @@ def answered(message: Any) -> tuple[int, str]:
 
 
 class Client:
-    """What a client reads."""
+    """A client of the pump, and the lines that it reads."""
 
     def __init__(self, url: str) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.looks = 0
-        self._come = threading.Condition()
+        self.searches = 0
+        self._changed = threading.Condition()
         self._endpoint = BridgeClient(url, TOKEN)
         self.pump = Pump(self._find, self._write)
 
     def _find(self) -> BridgeClient | Missing:
-        self.looks += 1
+        self.searches += 1
         return self._endpoint if self._endpoint.is_ours() else Missing("nobody")
 
     def _write(self, line: bytes) -> None:
-        with self._come:
-            self.lines.append(json.loads(line))  # fails on what is no message
-            self._come.notify_all()
+        with self._changed:
+            self.lines.append(json.loads(line))  # fails if it is not a message
+            self._changed.notify_all()
 
     def ask(self, message: Any) -> None:
         self.pump.on_line(json.dumps(message).encode())
 
     def answer(self, id_: Any) -> dict[str, Any]:
-        """The answer to a request, which comes once."""
+        """The only answer to a request."""
 
         def found() -> list[dict[str, Any]]:
             return [line for line in self.lines if line.get("id") == id_ and "method" not in line]
 
-        with self._come:
-            assert self._come.wait_for(found, 5), f"{id_} is not answered: {self.lines}"
+        with self._changed:
+            assert self._changed.wait_for(found, 5), f"{id_} is not answered: {self.lines}"
         (only,) = found()
         return only
 
-    def hear(self, method: str, times: int = 1) -> None:
+    def wait_for(self, method: str) -> None:
         """Waits for a notification."""
 
         def received() -> bool:
-            return sum(line.get("method") == method for line in self.lines) >= times
+            return any(line.get("method") == method for line in self.lines)
 
-        with self._come:
-            assert self._come.wait_for(received, 10), f"{method} has not come: {self.lines}"
+        with self._changed:
+            assert self._changed.wait_for(received, 10), f"no {method}: {self.lines}"
+
+
+Connect = Callable[[FakeBridge], Client]
+Serve = Callable[..., FakeBridge]
 
 
 @pytest.fixture
-def clients() -> Iterator[Callable[[str], Client]]:
+def clients() -> Iterator[Connect]:
     made: list[Client] = []
 
-    def make(url: str) -> Client:
-        made.append(Client(url))
-        return made[-1]
+    def make(bridge: FakeBridge) -> Client:
+        """A client with a session."""
+        made.append(client := Client(bridge.url))
+        client.ask(INITIALIZE)
+        assert "result" in client.answer(0)
+        return client
 
     yield make
     for client in made:
         client.pump.close()
+
+
+@pytest.fixture
+def bridges() -> Iterator[Serve]:
+    """Starts servers that are stopped at the end."""
+    started: list[FakeBridge] = []
+
+    def start(answer: Answer, token: str | None = TOKEN, port: int = 0) -> FakeBridge:
+        started.append(FakeBridge(token, answer, port))
+        return started[-1]
+
+    yield start
+    for bridge in started:
+        bridge.stop()
 
 
 def call(id_: int) -> dict[str, Any]:
@@ -191,13 +208,11 @@ def call(id_: int) -> dict[str, Any]:
     ("status", "text"),
     [(404, "Not Found"), (401, '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}')],
 )
-def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, text: str) -> None:
-    """Also one that is no message, or names no request."""
+def test_a_refused_request_is_answered(clients: Connect, bridges: Serve, status: int, text: str) -> None:
+    """Even if the refusal is not a message or has no id."""
     refuses = True
-    bridge = FakeBridge(TOKEN, lambda message: (status, text) if refuses else answered(message))
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    assert "result" in client.answer(0)
+    bridge = bridges(lambda message: (status, text) if refuses else answered(message))
+    client = clients(bridge)
     client.ask(CALL_STATUS)
     assert str(status) in str(client.answer(9)["result"])
     refuses = False
@@ -211,22 +226,19 @@ def test_a_refusal_is_an_answer(clients: Callable[[str], Client], status: int, t
     assert "error" in client.answer(3)
     assert "error" in client.answer(4)
     assert [line for line in client.lines if line.get("id") is None and "method" not in line] == []
-    bridge.end()
 
 
-def test_a_request_is_repeated_where_nothing_is_changed_by_it(clients: Callable[[str], Client]) -> None:
-    """After an end of the connection only then; while the bridge is ending, always."""
+def test_a_tool_call_is_repeated_only_if_it_cannot_have_run(clients: Connect, bridges: Serve) -> None:
+    """Or if `repeats` is set."""
     fails: list[int] = []
 
     def answer(message: Any) -> tuple[int, str]:
-        if message["method"] == "tools/call" and fails:
+        if message["method"].startswith("tools/") and fails:
             return fails.pop(), ""
         return answered(message)
 
-    bridge = FakeBridge(TOKEN, answer)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    assert "result" in client.answer(0)
+    bridge = bridges(answer)
+    client = clients(bridge)
     request = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "x"}}
     fails += [503, 503]
     client.ask(request | {"id": 1})
@@ -234,62 +246,53 @@ def test_a_request_is_repeated_where_nothing_is_changed_by_it(clients: Callable[
     fails += [BROKEN]
     client.ask(request | {"id": 2})
     assert "unknown" in client.answer(2)["error"]["message"]
+    fails += [BROKEN]
+    client.ask(call(4))  # a list changes nothing
+    assert "result" in client.answer(4)
     client.pump.repeats = True
     fails += [BROKEN]
     client.ask(request | {"id": 3})
     assert "result" in client.answer(3)
-    bridge.end()
 
 
-def test_a_bridge_that_does_not_answer(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+def test_an_unanswered_initialize_is_answered_offline_and_may_be_repeated(
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`initialize` has a deadline; the client may try again."""
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.2, raising=False)
-    go_on = threading.Event()
+    released = threading.Event()
 
     def answer(message: Any) -> tuple[int, str]:
         if message.get("id") == 0:
-            go_on.wait(20)
+            released.wait(20)
         return answered(message)
 
-    bridge = FakeBridge(TOKEN, answer)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
+    bridge = bridges(answer)
+    client = clients(bridge)
     assert client.answer(0)["result"]["capabilities"], "answered without the bridge"
     client.ask(INITIALIZE | {"id": 1})
     assert client.answer(1)["result"] == {"protocolVersion": "2025-11-25"}, "answered by the bridge"
-    go_on.set()
-    bridge.end()
+    released.set()
 
 
-def test_a_stranger_in_the_place_of_the_bridge(clients: Callable[[str], Client]) -> None:
-    """It is sent no token, neither with a request nor by the stream that is opened again."""
-    bridge = FakeBridge(TOKEN, answered)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
-    bridge.end()
-    foreign_server = FakeBridge(None, answered, bridge.server_port)
+def test_a_foreign_server_on_the_port_gets_no_token(clients: Connect, bridges: Serve) -> None:
+    bridge = bridges(answered)
+    client = clients(bridge)
+    bridge.stop()
+    foreign_server = bridges(answered, None, bridge.server_port)
     client.ask(call(1) | {"method": "resources/read"})
     assert "nobody" in client.answer(1)["error"]["message"]
-    before = len(foreign_server.received)
-    deadline = time.monotonic() + 5
-    while (
-        len(foreign_server.received) < before + 2 and time.monotonic() < deadline
-    ):  # the stream is opened again and again
+    before, deadline = len(foreign_server.received), time.monotonic() + 5
+    while len(foreign_server.received) < before + 2:  # the stream is opened again and again
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert len(foreign_server.received) >= before + 2
     assert TOKEN not in str(foreign_server.received)
-    foreign_server.end()
 
 
-def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the answer, and the next request is served."""
-    bridge = FakeBridge(TOKEN, answered)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+def test_an_internal_error_is_the_answer_and_the_next_request_is_served(
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bridge = bridges(answered)
+    client = clients(bridge)
     with monkeypatch.context() as patch:
         patch.setattr(BridgeClient, "post", lambda *_, **__: 1 / 0)
         client.ask(call(1))
@@ -298,11 +301,11 @@ def test_a_fault_of_ours(clients: Callable[[str], Client], monkeypatch: pytest.M
         assert "error" in client.answer(2)
     client.ask(call(3))
     assert "result" in client.answer(3)
-    bridge.end()
 
 
-def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
-    """It is begun anew also while the client asks for nothing: else it would hear of no change."""
+def test_a_lost_session_is_opened_again_without_a_request_of_the_client(
+    clients: Connect, bridges: Serve
+) -> None:
     begun = threading.Semaphore(0)
 
     def answer(message: Any) -> tuple[int, str]:
@@ -311,11 +314,9 @@ def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
             begun.release()
         return answered(message)
 
-    bridge = FakeBridge(TOKEN, answer)
+    bridge = bridges(answer)
     listened = threading.Event()
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+    client = clients(bridge)
     assert begun.acquire(timeout=5)
 
     def received(_: dict[str, str]) -> tuple[int, str]:
@@ -326,33 +327,11 @@ def test_a_session_that_is_forgotten(clients: Callable[[str], Client]) -> None:
     assert listened.wait(5)
     bridge.stream = lambda _: (404, "Not Found")
     assert begun.acquire(timeout=5)
-    client.hear("notifications/tools/list_changed")
-    bridge.end()
+    client.wait_for("notifications/tools/list_changed")
 
 
-def test_a_list_is_asked_for_again_when_its_answer_breaks(clients: Callable[[str], Client]) -> None:
-    """An editor that ends may break any answer; of a call of a tool it is unknown whether it ran."""
-    broken = {1, 2}
-
-    def answer(message: Any) -> tuple[int, str]:
-        if message.get("id") in broken:
-            broken.remove(message["id"])
-            return BROKEN, ""
-        return answered(message)
-
-    bridge = FakeBridge(TOKEN, answer)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
-    client.ask(call(1))
-    assert "result" in client.answer(1)
-    client.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "x", "arguments": {}}})
-    assert "unknown" in client.answer(2)["error"]["message"]
-    bridge.end()
-
-
-def test_an_answer_that_is_taken_up_again(clients: Callable[[str], Client]) -> None:
-    """Its connections are let go of once: two requests that come next do not share one."""
+def test_a_resumed_answer_releases_its_connection_once(clients: Connect, bridges: Serve) -> None:
+    """Two requests after it do not share one."""
     both = threading.Barrier(2)
 
     def answer(message: Any) -> tuple[int, str]:
@@ -367,30 +346,26 @@ def test_an_answer_that_is_taken_up_again(clients: Callable[[str], Client]) -> N
             return 405, ""
         return 200, 'id: 8\ndata: {"jsonrpc": "2.0", "id": 1, "result": {}}\n\n'
 
-    bridge = FakeBridge(TOKEN, answer)
+    bridge = bridges(answer)
     bridge.stream = stream
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+    client = clients(bridge)
     client.ask(call(1))
     assert "result" in client.answer(1)
     client.ask(call(2))
     client.ask(call(3))
     assert "result" in client.answer(2)
     assert "result" in client.answer(3)
-    bridge.end()
 
 
-def test_signals_at_the_end() -> None:
-    """However many come, and whenever: it takes leave, and ends without a trace."""
-    leaving, leave = threading.Event(), threading.Event()
+def test_several_signals_end_the_process_cleanly(bridges: Serve) -> None:
+    deleting, finish = threading.Event(), threading.Event()
 
-    def goodbye() -> None:
-        leaving.set()
-        leave.wait(5)
+    def on_delete() -> None:
+        deleting.set()
+        finish.wait(5)
 
-    bridge = FakeBridge(TOKEN, answered)
-    bridge.goodbye = goodbye
+    bridge = bridges(answered)
+    bridge.on_delete = on_delete
     env = {**os.environ, "NVIM_MCP_TOKEN": TOKEN}
     pipe = subprocess.PIPE
     command = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio", "--url", bridge.url]
@@ -401,39 +376,34 @@ def test_signals_at_the_end() -> None:
         process.stdin.flush()
         assert "result" in process.stdout.readline()
         process.terminate()
-        assert leaving.wait(5)
+        assert deleting.wait(5)
         process.terminate()
         process.send_signal(signal.SIGINT)
-        leave.set()
+        finish.set()
         assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
-    bridge.end()
 
 
-def test_an_absent_editor_is_looked_for_less_and_less_often(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+def test_an_absent_editor_is_searched_for_less_often_until_the_next_request(
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request of the client makes it look soon again."""
     monkeypatch.setattr(pumps, "RETRY_SECONDS", 0.01)
-    bridge = FakeBridge(TOKEN, answered)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
-    bridge.end()
-    client.hear(CHANGED)
+    bridge = bridges(answered)
+    client = clients(bridge)
+    bridge.stop()
+    client.wait_for(CHANGED)
     time.sleep(1.0)
-    before = client.looks
+    before = client.searches
     time.sleep(1.0)
-    assert client.looks - before <= 3
+    assert client.searches - before <= 3
     client.ask(call(1))
     client.answer(1)
     time.sleep(0.5)
-    assert client.looks - before > 3
+    assert client.searches - before > 3
 
 
 def test_a_cancel_is_sent_after_its_request(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the bridge, which does not know the request yet, ignores it."""
     received: list[str] = []
     come = threading.Semaphore(0)
 
@@ -442,10 +412,8 @@ def test_a_cancel_is_sent_after_its_request(
         come.release()
         return answered(message)
 
-    bridge = FakeBridge(TOKEN, answer)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+    bridge = bridges(answer)
+    client = clients(bridge)
     connect = BridgeClient._connection
 
     def slow(self: BridgeClient) -> Any:
@@ -459,11 +427,9 @@ def test_a_cancel_is_sent_after_its_request(
     for _ in range(3):
         assert come.acquire(timeout=5)
     assert received == ["initialize", "tools/call", "notifications/cancelled"]
-    bridge.end()
 
 
-async def test_a_client_without_an_editor_is_promised_what_the_bridge_has() -> None:
-    """It negotiates once, and keeps the result when an editor appears."""
+async def test_without_an_editor_initialize_has_the_same_answer_as_the_bridge() -> None:
     assert HANDSHAKE_PROTOCOL_VERSIONS == offline.VERSIONS
     async with served() as bridge:
         for version in (*offline.VERSIONS, "2026-07-28", "x"):
@@ -474,39 +440,32 @@ async def test_a_client_without_an_editor_is_promised_what_the_bridge_has() -> N
             assert {**offline.initialize(params), "instructions": None} == {**online, "instructions": None}
 
 
-def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Callable[[str], Client]) -> None:
-    """Although another one is nearer by now; a restart of the bridge is waited for as well."""
-    own, other = FakeBridge(TOKEN, answered), FakeBridge(TOKEN, answered)
-    client = clients(own.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Connect, bridges: Serve) -> None:
+    """Although another one is nearer; a restart of the bridge is awaited."""
+    own, other = bridges(answered), bridges(answered)
+    client = clients(own)
     client._endpoint = nearer = BridgeClient(other.url, TOKEN)
     client.ask(CALL_STATUS)
     assert "is connected" in client.answer(9)["result"]["content"][0]["text"]
-    own.end()
+    own.stop()
     time.sleep(1)
-    again = FakeBridge(TOKEN, answered, own.server_port)
+    bridges(answered, TOKEN, own.server_port)
     client.ask(call(1))
     assert "result" in client.answer(1)
     assert "/mcp" not in [path for path, _ in other.received]
     nearer.close()
-    for bridge in (again, other):
-        bridge.end()
 
 
-def test_requests_wait_together_for_an_editor(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+def test_requests_wait_for_an_editor_at_the_same_time(
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those that are sent at once do not wait for the same editor one after the other."""
     monkeypatch.setattr(pumps, "RESTART_SECONDS", 0.5)
-    bridge = FakeBridge(TOKEN, answered)
+    bridge = bridges(answered)
     bridge.stream = lambda _: (404, "")
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+    client = clients(bridge)
     client.pump._find = lambda: Missing("it is starting", may_start=True)
     with client.pump._opening:  # all wait before the first one looks
-        bridge.end()
+        bridge.stop()
         for id_ in range(1, 9):
             client.ask(call(id_))
         time.sleep(0.3)
@@ -516,10 +475,9 @@ def test_requests_wait_together_for_an_editor(
     assert time.monotonic() - begun < 2.5
 
 
-def test_requests_wait_together_for_a_bridge_that_does_not_answer(
-    clients: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+def test_requests_wait_for_an_unresponsive_bridge_at_the_same_time(
+    clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has forgotten the session and does not open another one."""
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.5)
     silent, over = threading.Event(), threading.Event()
 
@@ -528,10 +486,8 @@ def test_requests_wait_together_for_a_bridge_that_does_not_answer(
             over.wait(10)
         return (404, "Not Found") if silent.is_set() else answered(message)
 
-    bridge = FakeBridge(TOKEN, answer)
-    client = clients(bridge.url)
-    client.ask(INITIALIZE)
-    client.answer(0)
+    bridge = bridges(answer)
+    client = clients(bridge)
     silent.set()
     begun = time.monotonic()
     for id_ in range(1, 9):
@@ -540,4 +496,3 @@ def test_requests_wait_together_for_a_bridge_that_does_not_answer(
         client.answer(id_)
     assert time.monotonic() - begun < 2.5
     over.set()
-    bridge.end()

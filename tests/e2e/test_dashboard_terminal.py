@@ -88,6 +88,7 @@ def settled(screen: str) -> str:
         if line[:1] in "╭│╰" and line and "▸ ○" not in line:
             line = re.sub(r" *\d+(?:\.\d)? (?:ms|s|min)\b(?: ago)?", wide(" TIME"), line)
             line = re.sub(r"[▁▂▃▄▅▆▇█]+(?= +TIME)", wide("B"), line)
+            line = re.sub(r"(?:any key|q) closes this ─+", wide("CLOSES"), line)  # q on 0.10
             line = re.sub(r"(?<=│  log )( *)/.*(?=│)", wide("FOLDER"), line)
             rows.append(re.sub(r"\d+(?:\.\d)?k? tokens", wide("TOKENS"), line))
     return "\n".join(rows)

@@ -16,9 +16,9 @@ require('symbol_servers')({
   overview = table.concat({
     'shop/ledger.py, 18 lines (by basedpyright)',
     'Ledger [class] 4-9',
-    '  post_entry 7: def post_entry(self, account: str, amount: int) -> int:',
+    '  post_entry 7 [method]',
     'Journal [class] 12-14',
-    '  post_entry 13: def post_entry(self, account: str) -> str:',
+    '  post_entry 13 [method]',
     'Cash [class] 17-18',
   }, '\n'),
   use = 'return ledger.post_entry("ä€𝄞", 1) + ledger.post_entry("b", 2)',

@@ -12,9 +12,9 @@ require('symbol_servers')({
   overview = table.concat({
     'shop/ledger.ts, 15 lines (by ts_ls)',
     'Ledger [class] 2-7',
-    '  postEntry 4: postEntry(account: string, amount: number): number {',
+    '  postEntry 4 [method]',
     'Journal [class] 9-13',
-    '  postEntry 10: postEntry(account: string): string {',
+    '  postEntry 10 [method]',
     'Cash [class] 15',
   }, '\n'),
   use = 'return ledger.postEntry("ä€𝄞", 1) + ledger.postEntry("b", 2);',

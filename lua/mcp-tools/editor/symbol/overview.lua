@@ -1,7 +1,7 @@
 --- Overviews of one file, several files, or a directory, as one answer of limited size.
 ---
---- An outline has the symbols of a file as text, nested by indent: `Ledger [class] 25-67`, and for functions the source
---- line: `  post 33: def post(self, account):`.
+--- An outline has the symbols of a file as text, nested by indent: `Ledger [class] 25-67`. Those of a kind that contain
+--- nothing share a line: `  post 33, close 41 [method]`.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -16,9 +16,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Kinds that are listed with their source line instead of their kind.
 local CALLED = { ['function'] = true, method = true, constructor = true }
---- Kinds without contents; several in a row share a line.
+--- Kinds that the shorter variants leave out.
 local SMALL = {}
 local KINDS = 'variable constant field property enum_member string number boolean array object event key'
 for kind in KINDS:gmatch('%S+') do
@@ -96,70 +95,70 @@ end
 ---@class mcp-tools.OutlineOpts
 ---@field depth integer? levels; default: all
 ---@field small boolean? false: without variables, fields and the like
----@field signatures boolean? false: without the source line of functions
 
---- Returns one symbol as one line.
 ---@param node mcp-tools.SymbolNode
----@param line_of fun(number: integer): string?
+---@return boolean
+local function is_leaf(node)
+  return #node.children == 0 and (SMALL[node.kind] or CALLED[node.kind]) or false
+end
+
+--- Returns rows of the symbols of one level that contain nothing, by kind.
+---@param list mcp-tools.SymbolNode[]
 ---@param opts mcp-tools.OutlineOpts
----@return string
-local function row_of(node, line_of, opts)
-  if not CALLED[node.kind] then
-    return ('%s [%s] %s'):format(clean(node.name), node.kind, M.lines(node))
+---@return table<string, string[]>
+local function leaf_rows(list, opts)
+  local by_kind, names = {}, {}
+  for _, node in ipairs(list) do
+    if is_leaf(node) and (opts.small ~= false or not SMALL[node.kind]) then
+      local rows, text = by_kind[node.kind] or {}, ('%s %d'):format(clean(node.name), node.line)
+      by_kind[node.kind] = rows
+      local row = names[node.kind]
+      if not row or #row + #text > MAX_ROW then
+        table.insert(rows, '')
+        row = nil
+      end
+      names[node.kind] = row and row .. ', ' .. text or text
+      rows[#rows] = ('%s [%s]'):format(names[node.kind], node.kind)
+    end
   end
-  local where = #node.children > 0 and M.lines(node) or tostring(node.line)
-  local source = opts.signatures ~= false and M.signature(node, line_of) or ''
-  return ('%s %s%s'):format(clean(node.name), where, source ~= '' and ': ' .. source or '')
+  return by_kind
 end
 
 ---@param list mcp-tools.SymbolNode[]
----@param line_of fun(number: integer): string?
 ---@param opts mcp-tools.OutlineOpts
 ---@param out string[]|{ bytes: integer }
 ---@param level integer
-local function add(list, line_of, opts, out, level)
-  local indent = ('  '):rep(level)
-  local run, kind = {}, nil
-  local function flush()
-    if #run > 0 then
-      local text = ('%s%s [%s]'):format(indent, table.concat(run, ', '), kind)
-      table.insert(out, text)
-      out.bytes = out.bytes + #text + 1
-      run = {}
-    end
+local function add(list, opts, out, level)
+  local leaves = leaf_rows(list, opts)
+  local function insert(text)
+    text = ('  '):rep(level) .. text
+    table.insert(out, text)
+    out.bytes = out.bytes + #text + 1
   end
   for _, node in ipairs(list) do
     if out.bytes > result.MAX_BYTES then
       break -- a shorter variant will be used
-    elseif SMALL[node.kind] and #node.children == 0 then
-      if node.kind ~= kind or #table.concat(run, ', ') > MAX_ROW then
-        flush()
+    elseif is_leaf(node) then
+      for _, row in ipairs(leaves[node.kind] or {}) do
+        insert(row)
       end
-      kind = node.kind
-      if opts.small ~= false then
-        table.insert(run, ('%s %d'):format(clean(node.name), node.line))
-      end
+      leaves[node.kind] = nil
     else
-      flush()
-      local text = indent .. row_of(node, line_of, opts)
-      table.insert(out, text)
-      out.bytes = out.bytes + #text + 1
+      insert(('%s [%s] %s'):format(clean(node.name), node.kind, M.lines(node)))
       if not opts.depth or level + 1 < opts.depth then
-        add(node.children, line_of, opts, out, level + 1)
+        add(node.children, opts, out, level + 1)
       end
     end
   end
-  flush()
 end
 
 --- Returns the outline of a file. It ends soon after the maximum size of an answer.
 ---@param tree mcp-tools.SymbolNode[]
----@param lines_of mcp-tools.LinesOf
 ---@param opts mcp-tools.OutlineOpts
 ---@return string[] rows with `bytes`, their size
-function M.rows(tree, lines_of, opts)
+function M.rows(tree, opts)
   local out = { bytes = 0 } ---@type table
-  add(tree, M.line_reader(lines_of), opts, out, 0)
+  add(tree, opts, out, 0)
   return out
 end
 
@@ -182,8 +181,7 @@ end
 local WAYS = {
   { opts = {} },
   { without = 'variables and fields', opts = { small = false } },
-  { without = 'variables, fields and source lines', opts = { small = false, signatures = false } },
-  { without = 'more than the top level', opts = { depth = 1, small = false, signatures = false } },
+  { without = 'more than the top level', opts = { depth = 1, small = false } },
 }
 
 ---@class mcp-tools.Overview
@@ -205,7 +203,7 @@ local function overview_of(each, pause)
     count = count + 1
   end)
   for i, way in ipairs(WAYS) do
-    rows[i] = M.rows(each.file.tree, find.lines_of(bufnr), way.opts)
+    rows[i] = M.rows(each.file.tree, way.opts)
     pause()
     if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
       return { shown = each.shown, why = 'it keeps changing', count = 0, rows = {} }

@@ -20,8 +20,7 @@ local function outline_of(text, filetype)
   local lines, file = split(text), nil
   symbol.of_text(lines, filetype, function(found) file = found end)
   t.wait(function() return file end)
-  local function lines_of(first, last) return vim.list_slice(lines, first, last) end
-  return table.concat(overview.rows(file.tree, lines_of, { filetype = filetype }), '\n'), file
+  return table.concat(overview.rows(file.tree, {}), '\n'), file
 end
 
 --- Symbols as a server returns them: { name, kind, line, end_line, children }.
@@ -120,11 +119,9 @@ describe('symbols of a text', function()
       '}',
     }
     local expected = {
-      'M.open 3-6: function M.open(path, cb) -- (more)',
-      '  inner 4: local function inner(...) end',
-      'M:close 7: function M:close() end',
-      'M.late 8: M.late = function(a) end',
-      'run 10: run = function(ctx, args)',
+      'M.open [function] 3-6',
+      '  inner 4 [function]',
+      'M:close 7, M.late 8, run 10 [function]',
     }
     local rows, file = outline_of(table.concat(lua, '\n'), 'lua')
     t.eq('treesitter', file.by)
@@ -141,16 +138,37 @@ describe('symbols of a text', function()
       '}',
       '#define TWICE(x) ((x) * 2)',
     }, '\n')
-    local make = 'make 3: static struct point *make(int x, const char *name, void (*cb)(int)) {'
-    t.eq(('point [struct] 1\npoint_t [type] 2\n%s\nTWICE [macro] 7'):format(make), (outline_of(c, 'c')))
-    t.eq('f 1: int f(int a, char *b)', (outline_of('int f(\n    int a,\n    char *b)\n{\n}', 'c')))
+    t.eq('point [struct] 1\npoint_t [type] 2\nmake 3 [function]\nTWICE [macro] 7', (outline_of(c, 'c')))
     local vimscript = 'function! s:Open(path) abort\n  return 1\nendfunction\n'
-    t.eq('s:Open 1: function! s:Open(path) abort', (outline_of(vimscript, 'vim')))
+    t.eq('s:Open 1 [function]', (outline_of(vimscript, 'vim')))
     local markdown = '# One\n\ntext\n\n## Two / three\n\n```\n# none\n```\n\n# Last'
     t.eq('One [section] 1-10\n  Two   three [section] 5-10\nLast [section] 11', (outline_of(markdown, 'markdown')))
     local line = ('='):rep(78)
     local help = ('*a.txt*\n\n%s\n1. FIRST *a-first*\n\ntext\n\n%s\nSECOND *a-second*\n'):format(line, line)
     t.matches('^1%. FIRST %[section%] %d%-%d\nSECOND %[section%] %d%-%d+$', (outline_of(help, 'help')))
+  end)
+
+  it('have the source of their signature, from all of its lines', function()
+    local code = 'int f(\n    int a,\n    char *b)\n{\n}'
+    local _, file = outline_of(code, 'c')
+    local function line_of(number) return split(code)[number] end
+    t.eq('int f(int a, char *b)', overview.signature(file.tree[1], line_of))
+  end)
+
+  it('share rows of limited length with those of their kind', function()
+    local list = {}
+    for i = 1, 20 do
+      list[i] = { ('a_long_name_%d'):format(i), i % 2 == 0 and 'method' or 'field', i, i }
+    end
+    local rows = overview.rows(symbol_tree.prune(served({ { 'Ledger', 'class', 1, 20, list } })), {})
+    t.eq({ 'Ledger [class] 1-20', '  a_long_name_1 1, ', '  a_long_name_19 1' }, {
+      rows[1],
+      rows[2]:sub(1, 19),
+      rows[3]:sub(1, 18),
+    })
+    t.eq(5, #rows)
+    t.matches('%[field%]$', rows[3])
+    t.matches('%[method%]$', rows[5])
   end)
 
   it('are an empty list in a text without symbols', function()

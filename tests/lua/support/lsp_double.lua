@@ -115,11 +115,13 @@ end
 --- What it thinks of a text.
 ---@param bufnr integer
 ---@param version integer?
----@param messages string[]
+---@param messages (string|table)[] texts, or fields of diagnostics
 function Double:publish(bufnr, version, messages)
   local list = {}
   for i, message in ipairs(messages) do
-    list[i] = { range = M.range(0, 0, 1), severity = 1, message = message, source = 'double' }
+    local more = type(message) == 'table' and message or { message = message }
+    local each = { range = M.range(0, 0, 1), severity = 1, source = 'double' }
+    list[i] = vim.tbl_extend('force', each, more)
   end
   self:say(
     'textDocument/publishDiagnostics',

@@ -41,6 +41,7 @@ local STEP = 100
 ---@field row string `10:29 error code: message [source]`
 ---@field source string?
 ---@field line integer
+---@field text string of the line, without indentation
 
 ---@class mcp-tools.diagnostics.FindingFilter
 ---@field severity string? only this one
@@ -92,13 +93,30 @@ local function item_of(diagnostic, path)
   }
 end
 
+--- Returns a message as one line, without the lines that only repeat names of those before, as type checkers add them.
+---@param message string
+---@return string
+local function flat_of(message)
+  local parts = {}
+  for line in vim.gsplit(message, '\n', { plain = true }) do
+    local before, has_names, is_new = table.concat(parts, ' / '), false, false
+    for name in line:gmatch('(["\'].-["\'])') do
+      has_names, is_new = true, is_new or not before:find(name, 1, true)
+    end
+    if line:find('%S') and (is_new or not has_names or #parts == 0) then
+      table.insert(parts, trim(line))
+    end
+  end
+  return table.concat(parts, ' / ')
+end
+
 ---@param diagnostic vim.Diagnostic
 ---@return mcp-tools.diagnostics.Finding
 local function finding(diagnostic)
   local bufnr, item = diagnostic.bufnr, item_of(diagnostic)
   local loaded = api.nvim_buf_is_loaded(bufnr)
   local line = loaded and api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
-  local flat = strings.join_lines(position.cut(item.message, MAX_MESSAGE), ' / '):gsub('\194\160', ' ')
+  local flat = flat_of((position.cut(item.message, MAX_MESSAGE):gsub('\194\160', ' ')))
   local code = item.code and ' ' .. tostring(item.code) or ''
   return {
     key = table.concat({ item.severity, item.source or '', code, flat, trim(line) }, '\1'),
@@ -107,6 +125,7 @@ local function finding(diagnostic)
     row = ('%d:%d %s%s: %s'):format(item.line, item.column, item.severity, code, flat),
     source = item.source,
     line = item.line,
+    text = trim(line),
   }
 end
 

@@ -8,6 +8,7 @@ local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
 local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.position')
 local per_session = require('mcp-tools.util.session').keep
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
@@ -33,6 +34,8 @@ local BEYOND = 'offset: %d is beyond the end (total %d)'
 local MAX_WAITED = 50
 --- Maximum number of listed files whose text was not checked.
 local MAX_UNCHECKED = 20
+--- Maximum number of rows with the source of their line, and of characters of each.
+local MAX_SOURCES, SOURCE_WIDTH = 20, 100
 --- Number of attempts to list diagnostics while the user types.
 local TRIES = 3
 
@@ -81,6 +84,16 @@ local function certainty(bufnr, outcome)
   end
   local state = fresh.state(bufnr)
   return state == 'yes' and 'stale' or state
+end
+
+--- Returns the source lines of findings.
+---@param list mcp-tools.diagnostics.Finding[]
+---@param pause fun()
+---@return string[]
+local function sources_of(list, pause)
+  return vim.tbl_map(function(each)
+    return (redact.quoted(position.cut(each.text, SOURCE_WIDTH), pause))
+  end, list)
 end
 
 --- Returns the diagnostics of one file for its current text, and what has changed since the last question.
@@ -135,6 +148,7 @@ local function of_file(ctx, args)
     total = #list,
     counts = findings.counts(list),
     diagnostics = findings.rows(part),
+    sources = #part <= MAX_SOURCES and sources_of(part, pause) or {},
     new = findings.rows(new, args.limit),
     fixed = findings.rows(fixed, args.limit),
     has_basis = args.is_edit and has_basis or nil,
@@ -230,25 +244,29 @@ end
 ---@return mcp-tools.Error? err
 function M.list(ctx, args)
   server_state.ensure_listening()
+  args.min_severity = args.min_severity or not args.severity and 'warning' or nil
   if (args.path or args.bufnr) and not args.project then
     return of_file(ctx, args)
   end
   return of_open_files(ctx, args)
 end
 
---- Adds the rows of a file as `path:line:column severity code: message`.
+--- Adds the rows of a file, as `line:column severity code: message` after `before`, and source lines.
 ---@param rows string[]
----@param file { path: string, diagnostics: string[], new: string[], fixed: string[] }
-local function add_rows(rows, file)
+---@param file { diagnostics: string[], sources: string[]?, new: string[], fixed: string[] }
+---@param before string
+---@param marks_new boolean
+local function add_rows(rows, file, before, marks_new)
   local is_new = {}
-  for _, row in ipairs(file.new) do
+  for _, row in ipairs(marks_new and file.new or {}) do
     is_new[row] = true
   end
-  for _, row in ipairs(file.diagnostics) do
-    table.insert(rows, ('%s:%s%s'):format(file.path, row, is_new[row] and ' (new)' or ''))
+  for i, row in ipairs(file.diagnostics) do
+    table.insert(rows, before .. row .. (is_new[row] and ' (new)' or ''))
+    table.insert(rows, file.sources and file.sources[i] and '  ' .. file.sources[i] or nil)
   end
   for _, row in ipairs(file.fixed) do
-    table.insert(rows, ('fixed: %s:%s'):format(file.path, row))
+    table.insert(rows, ('fixed: %s%s'):format(before, row))
   end
 end
 
@@ -274,8 +292,9 @@ function M.text(answer, args)
     head = 'nothing is known'
   end
   head = ('%s in %s'):format(head, answer.path or result.count(answer.open, 'open file'))
+  local all_new = new > 0 and new == answer.total and fixed == 0
   if new + fixed > 0 then
-    head = ('%s; %d new, %d fixed'):format(head, new, fixed)
+    head = head .. (all_new and '; all new' or ('; %d new, %d fixed'):format(new, fixed))
   end
   if CHECKED[answer.checked] then
     head = ('%s; checked: %s: %s'):format(head, answer.checked, answer.why or CHECKED[answer.checked])
@@ -284,10 +303,10 @@ function M.text(answer, args)
   end
   local rows = { head }
   if answer.path then
-    add_rows(rows, answer)
+    add_rows(rows, answer, '', not all_new)
   end
   for _, file in ipairs(answer.files or {}) do
-    add_rows(rows, file)
+    add_rows(rows, file, file.path .. ':', not all_new)
   end
   for _, state in ipairs({ 'assumed', 'stale', 'unknown' }) do
     if answer[state] then

@@ -16,7 +16,7 @@ return {
     min_severity = {
       type = 'string',
       enum = { 'error', 'warning', 'info', 'hint' },
-      description = 'Lowest severity to return',
+      description = 'Lowest severity to return; default: warning',
     },
     limit = arguments.limit('results', 100, 10000),
     offset = { type = 'integer', description = 'Results to skip', default = 0, minimum = 0, hidden = true },

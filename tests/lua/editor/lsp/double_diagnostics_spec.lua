@@ -46,6 +46,28 @@ describe('diagnostics', function()
     t.eq('1:1 error: wrong', result.new[1])
   end)
 
+  it('are shown with their source line, without repeated details and hints', function()
+    local s = ready({ hoverProvider = true })
+    edit({ '  count = "none"' })
+    local call = start('diagnostics_list', { path = path })
+    publish(s, {
+      { message = 'Type "str" is not assignable to "int"\n  "str" is not "int"\n  "bool" is' },
+      { message = 'unused', severity = 4 },
+    })
+    local result = result_of(call)
+    t.eq({ '1:1 error: Type "str" is not assignable to "int" / "bool" is' }, result.diagnostics)
+    local text = require('mcp-tools.editor.diagnostics.list').text
+    local row = result.diagnostics[1]
+    t.eq(
+      ('1 error in text.txt; 1 new, 1 fixed\n%s (new)\n  count = "none"\nfixed: 1:1 error: wrong'):format(row),
+      text(result, {})
+    )
+    result.fixed = {}
+    t.eq(('1 error in text.txt; all new\n%s\n  count = "none"'):format(row), text(result, {}))
+    t.eq(2, project.call('diagnostics_list', { path = path, min_severity = 'hint' }).total)
+    t.eq(1, project.call('diagnostics_list', { path = path, severity = 'hint' }).total)
+  end)
+
   it('of a file that is reloaded are for the new text', function()
     local s = server({ hoverProvider = true })
     local version = vim.lsp.util.buf_versions[bufnr]

@@ -1,8 +1,8 @@
 local t = require('helpers')
 
-local FOLDER = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
-local FIXTURE = vim.uv.fs_realpath(vim.fs.joinpath(FOLDER, '..', 'fixtures', 'fake_bridge.py'))
-local ROOT = vim.uv.fs_realpath(vim.fs.joinpath(FOLDER, '..', '..', '..'))
+local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
+local FIXTURE = vim.uv.fs_realpath(vim.fs.joinpath(HERE, '..', 'fixtures', 'fake_bridge.py'))
+local ROOT = vim.uv.fs_realpath(vim.fs.joinpath(HERE, '..', '..', '..'))
 
 local INIT = [[
 vim.opt.runtimepath:prepend(%q)
@@ -16,7 +16,7 @@ end
 
 local children = {}
 
---- Starts an editor of its own, the way a person does; returns its channel once it has a UI.
+--- Starts another editor like a user does; returns its channel once it has a UI.
 local function editor(opts)
   local init = vim.fn.tempname() .. '.lua'
   local lines = INIT:format(ROOT, FIXTURE) .. (opts.init or 'SETUP()')
@@ -33,29 +33,26 @@ end
 
 local function lua(channel, code) return vim.rpcrequest(channel, 'nvim_exec_lua', code, {}) end
 
-local function state(channel)
-  return lua(
-    channel,
-    [[
-    local control = package.loaded['mcp-tools.bridge.control']
-    return control and require('mcp-tools.bridge').status().state or 'never asked'
-  ]]
-  )
+--- A field of the status of the bridge; nil when it was not loaded.
+local function status(channel, field)
+  local code = "return package.loaded['mcp-tools.bridge.control'] and require('mcp-tools.bridge').status().%s"
+  local value = lua(channel, code:format(field))
+  return value ~= vim.NIL and value or nil
 end
 
 local function starts(channel)
-  t.wait(function() return state(channel) == 'ready' end, 5000, 'the bridge being ready')
+  t.wait(function() return status(channel, 'state') == 'ready' end, 5000, 'the bridge being ready')
 end
 
---- It has entered, and longer than the delay of autostart has gone by in it.
+--- Asserts that the bridge does not start within the delay of autostart.
 local function starts_not(channel)
   t.wait(function() return lua(channel, 'return vim.v.vim_did_enter') == 1 end)
   lua(channel, 'vim.defer_fn(function() LATER = true end, 50)')
   t.wait(function() return lua(channel, 'return LATER') end)
-  t.eq('never asked', state(channel))
+  t.eq(nil, status(channel, 'state'))
 end
 
---- Whether a process has ended; what init has not collected yet counts as ended.
+--- Whether a process has ended; a zombie counts as ended.
 local function is_gone(pid)
   local stat = io.open(('/proc/%d/stat'):format(pid))
   if not stat then
@@ -69,21 +66,12 @@ end
 describe('autostart', function()
   after_each(function()
     for _, channel in ipairs(children) do
-      local pid = lua(
-        channel,
-        [[
-        local control = package.loaded['mcp-tools.bridge.control']
-        return control and require('mcp-tools.bridge').status().pid
-      ]]
-      )
+      local pid = status(channel, 'pid')
       vim.rpcnotify(channel, 'nvim_command', 'qa!')
-      t.wait(
-        function() return vim.fn.jobwait({ channel }, 0)[1] ~= -1 end,
-        1000,
-        'the editor leaving without waiting for the bridge'
-      )
-      -- Leaving stops the bridge; nothing may stay behind.
-      if type(pid) == 'number' then
+      -- The editor exits without waiting for the bridge.
+      t.wait(function() return vim.fn.jobwait({ channel }, 0)[1] ~= -1 end, 1000, 'the exit of the editor')
+      -- The exit stops the bridge.
+      if pid then
         t.wait(function() return is_gone(pid) end)
       end
     end
@@ -92,7 +80,7 @@ describe('autostart', function()
 
   it('starts once there is a UI', function() starts(editor({})) end)
 
-  it('starts at once when setup runs later', function()
+  it('starts immediately when setup runs later', function()
     local channel = editor({ init = '' })
     starts_not(channel)
     lua(channel, 'SETUP()')
@@ -147,14 +135,14 @@ describe('autostart', function()
     starts_not(editor({ args = { '-c', 'Man ls' } }))
   end)
 
-  it('gives the reason of the start, whatever is shown later', function()
+  it('has no blocker after the start, whatever is shown later', function()
     local channel = editor({})
     starts(channel)
     lua(channel, "vim.cmd('diffthis')")
     t.eq(vim.NIL, lua(channel, "return require('mcp-tools.bridge').blocker()"))
   end)
 
-  it('reads nothing of the bridge in the start-up', function()
+  it('loads nothing of the bridge at start-up', function()
     local channel = editor({ no_ui = true, args = { '--headless' } })
     local loaded = lua(channel, 'return vim.tbl_keys(package.loaded)')
     for _, part in ipairs({ 'control', 'process', 'current', 'launch', 'interpreter' }) do

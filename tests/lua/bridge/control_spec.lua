@@ -24,6 +24,11 @@ local function reach(state)
   t.wait(function() return bridge.status().state == state end, 5000, 'state ' .. state)
 end
 
+--- Waits until as many processes have started and the last one is ready.
+local function restarted(count)
+  t.wait(function() return #starts() == count and bridge.status().state == 'ready' end, 5000, 'the next process')
+end
+
 local function run()
   use('ready')
   bridge.start()
@@ -35,7 +40,7 @@ local function instance()
   return vim.uv.fs_stat(path) and vim.json.decode(table.concat(vim.fn.readfile(path), '\n')) or nil
 end
 
---- What the bridge says when it attaches.
+--- The message of the bridge when it attaches.
 local function hello(fields)
   local port = bridge.status().wanted_port
   return vim.tbl_extend('force', {
@@ -63,7 +68,7 @@ describe('bridge', function()
     notifications.restore()
   end)
 
-  it('hands the bridge what it needs, the token by stdin only', function()
+  it('passes the bridge its environment, and the token only by stdin', function()
     use('ready')
     vim.env.PYTHONHOME = nil
     vim.env.MCP_AUTH_TOKEN = 'of another server'
@@ -74,90 +79,75 @@ describe('bridge', function()
     local mine = identity.load(project.root())
     t.eq({ 'ready' }, start.argv)
     t.eq(mine.token .. '\n', start.stdin)
-    t.eq('1', start.env.MCP_TOOLS_TOKEN_STDIN)
-    t.eq(nil, start.env.MCP_AUTH_TOKEN)
+    t.eq({ '1', nil }, { start.env.MCP_TOOLS_TOKEN_STDIN, start.env.MCP_AUTH_TOKEN })
     t.ok(not vim.inspect(start.env):find(mine.token, 1, true))
-    t.eq(tostring(mine.port), start.env.MCP_PORT)
-    t.eq(vim.v.servername, start.env.NVIM_LISTEN_ADDRESS)
-    t.eq('300000', start.env.MCP_TOOL_TIMEOUT)
-    t.eq('1', start.env.MCP_TOOLS_PORT_FALLBACK)
-    t.eq(instances.dir(), start.env.MCP_TOOLS_INSTANCE_DIR)
-    t.eq('127.0.0.1', start.env.MCP_TOOLS_HOST)
-    t.eq('', start.env.NVIM)
+    t.has({
+      MCP_PORT = tostring(mine.port),
+      NVIM_LISTEN_ADDRESS = vim.v.servername,
+      MCP_TOOL_TIMEOUT = '300000',
+      MCP_TOOLS_PORT_FALLBACK = '1',
+      MCP_TOOLS_INSTANCE_DIR = instances.dir(),
+      MCP_TOOLS_HOST = '127.0.0.1',
+      NVIM = '',
+    }, start.env)
     local root = project.plugin_dir()
     t.eq(root .. '/bridge', start.env.PYTHONPATH:match('^[^:]*'))
     t.eq(root, start.cwd)
   end)
 
-  it('is reachable once it is ready, not before and not after', function()
+  it('has an endpoint while it is ready, not before and not after', function()
     use('slow')
     local port, stopped
-    bridge.start({
-      on_ready = function(p) port = p end,
-      on_stop = function() stopped = true end,
-    })
-    t.eq(nil, bridge.get_port())
-    t.eq(nil, bridge.endpoint())
-    t.ok(bridge.is_running())
+    bridge.start({ on_ready = function(p) port = p end, on_stop = function() stopped = true end })
+    t.eq({ nil, nil, true }, { bridge.get_port(), bridge.endpoint(), bridge.is_running() })
     t.wait(function() return port end, 5000)
     t.eq(port, bridge.get_port())
     local endpoint = bridge.endpoint()
-    t.eq(('http://127.0.0.1:%d/mcp'):format(port), endpoint.url)
-    t.eq(bridge.get_auth_token(), endpoint.token)
-    t.eq(endpoint.url, instance().url)
-    t.eq(endpoint.token, instance().token)
+    t.eq({ ('http://127.0.0.1:%d/mcp'):format(port), bridge.get_auth_token() }, { endpoint.url, endpoint.token })
+    t.eq({ endpoint.url, endpoint.token }, { instance().url, instance().token })
     bridge.stop()
-    t.eq(nil, bridge.get_port())
-    t.eq(nil, bridge.endpoint())
-    t.eq(nil, bridge.get_auth_token())
+    t.eq({}, { bridge.get_port(), bridge.endpoint(), bridge.get_auth_token(), instance() })
     t.eq(false, bridge.is_running())
-    t.eq(nil, instance())
     t.wait(function() return stopped end)
   end)
 
-  it('calls the on_ready and on_stop of setup() once for each run', function()
+  it('calls on_ready and on_stop of setup() once for each run', function()
     use('ready')
-    local told = {}
-    config.setup({
-      on_ready = function(port) table.insert(told, port) end,
-      on_stop = function() table.insert(told, 'stopped') end,
-    })
+    local seen = {}
+    local function add(value) table.insert(seen, value or 'stopped') end
+    config.setup({ on_ready = add, on_stop = function() add() end })
     bridge.start()
     bridge.start()
     reach('ready')
     bridge.stop()
     bridge.start()
-    t.wait(function() return #told == 3 end, 5000)
+    t.wait(function() return #seen == 3 end, 5000)
     local port = bridge.get_port()
-    t.eq({ port, 'stopped', port }, told)
+    t.eq({ port, 'stopped', port }, seen)
   end)
 
-  it('calls every callback once, although one throws; a restart and a crash are no stop', function()
+  it('calls every callback once, even if one throws; a restart or a crash is not a stop', function()
     use('slow')
-    local told = {}
+    local seen = {}
     local function watcher(name)
       return {
         on_ready = function(port)
-          table.insert(told, ('ready %s %s'):format(name, port == bridge.get_port()))
+          table.insert(seen, ('ready %s %s'):format(name, port == bridge.get_port()))
           error('mine is broken')
         end,
-        on_stop = function() table.insert(told, 'stop ' .. name) end,
+        on_stop = function() table.insert(seen, 'stop ' .. name) end,
       }
     end
     local function hears(...)
       local expected = { ... }
-      t.wait(function() return #told >= #expected end, 5000, 'a callback')
-      t.eq(expected, told)
-      told = {}
+      t.wait(function() return #seen >= #expected end, 5000, 'a callback')
+      t.eq(expected, seen)
+      seen = {}
     end
     local function next_process(act)
       local count = #starts()
       act()
-      t.wait(
-        function() return #starts() == count + 1 and bridge.status().state == 'ready' end,
-        5000,
-        'the next process'
-      )
+      restarted(count + 1)
     end
     bridge.start(watcher('a'))
     bridge.start(watcher('b'))
@@ -179,19 +169,19 @@ describe('bridge', function()
     hears('stop at rest')
   end)
 
-  it('starts again after an orderly end, and forgets that after a stable time', function()
+  it('starts again after an orderly exit, and resets its retries after a stable time', function()
     local control = require('mcp-tools.bridge.control')
     local stable = control.STABLE
     control.STABLE = 400
     use('ends-once')
     bridge.start()
-    t.wait(function() return #starts() == 2 and bridge.status().state == 'ready' end, 5000)
+    restarted(2)
     t.eq('the process ended with code 0', bridge.status().last_error)
     t.wait(function() return bridge.status().tries == 0 end)
     control.STABLE = stable
   end)
 
-  it('does not start when the command was found only after stop()', function()
+  it('does not start when its command was found after stop()', function()
     local python = vim.fn.tempname()
     vim.fn.writefile({ '#!/bin/sh', 'sleep 0.2', 'echo 3.12.0', 'touch ' .. python .. '.asked' }, python)
     vim.uv.fs_chmod(python, tonumber('700', 8))
@@ -205,7 +195,7 @@ describe('bridge', function()
     t.eq({ 'stopped', false }, { bridge.status().state, bridge.is_running() })
   end)
 
-  it('takes another port for one start', function()
+  it('uses another port for one start', function()
     use('ready')
     bridge.start({ port = 4999, nvim_socket = '/tmp/other.sock' })
     reach('ready')
@@ -224,7 +214,7 @@ describe('bridge', function()
     t.eq({ before, before.url }, { bridge.endpoint(), bridge.status().url })
   end)
 
-  it('knows the port that the bridge really has, and the wanted one when it is free again', function()
+  it('has the port that the bridge reports, and the wanted one when it is free again', function()
     run()
     local wanted = bridge.get_port()
     t.eq(nil, current.attached(7, hello({ port = wanted + 1, port_holder = 'ours' })))
@@ -237,7 +227,7 @@ describe('bridge', function()
     t.eq(false, bridge.status().attached)
   end)
 
-  it('makes a new token when a stranger has the port, and says so', function()
+  it('creates a new token when another process has the port, and notifies the user', function()
     run()
     local old = bridge.get_auth_token()
     local port = bridge.get_port()
@@ -249,39 +239,32 @@ describe('bridge', function()
     notifications.wait('with a new token')
     t.ok(not notifications.text():find(token, 1, true))
 
-    -- The next process of this editor finds the same stranger: the token has not been sent there, so it stays.
+    -- The next process of this editor finds the same one: its token was not sent there, so it stays.
     local again = hello({ port = port + 1, port_holder = 'foreign' })
     t.eq(nil, current.attached(8, again))
     t.matches('another process uses', bridge.status().note)
-    -- Once the port was ours, clients use it: a stranger there is given the token anew.
+    -- Once the port was ours, clients use it: the next foreign process leads to a new token.
     current.report('listening', { port = port }, 8)
     t.ok(current.attached(9, again) ~= token)
   end)
 
-  it('takes over the token that another editor of the project makes', function()
+  it('uses the token that another editor of the project creates', function()
     run()
     local port = bridge.get_port()
     local other = assert(identity.load(project.root()))
     t.ok(identity.renew_token(other, port))
-    t.wait(
-      function() return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token end,
-      5000,
-      'the new token'
-    )
+    local function is_renewed() return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token end
+    t.wait(is_renewed, 5000, 'the new token')
     t.eq(other.token .. '\n', starts()[2].stdin)
     t.eq(other.token, instance().token)
-    -- Editors with different wanted ports must not renew each other's token for ever.
+    -- Editors with different wanted ports must not renew each other's token endlessly.
     t.ok(identity.renew_token(other, port + 5))
-    t.wait(
-      function() return bridge.status().state == 'ready' and bridge.get_auth_token() == other.token end,
-      5000,
-      'the next token'
-    )
+    t.wait(is_renewed, 5000, 'the next token')
     t.eq(nil, current.attached(7, hello({ port = port + 1, port_holder = 'foreign' })))
     t.eq(other.token, identity.load(project.root()).token)
   end)
 
-  it('is not confused by a bridge that somebody else has started', function()
+  it('ignores a bridge that another process has started', function()
     use('ready')
     t.eq(nil, current.attached(9, { pid = 1, port = 1, wanted_port = 1, port_holder = 'foreign', versions = {} }))
     current.report('listening', { port = 1 }, 9)
@@ -299,7 +282,7 @@ describe('bridge', function()
     t.eq(nil, bridge.status().sessions)
   end)
 
-  it('takes only the process that it has started for its bridge', function()
+  it('accepts only the process that it has started', function()
     run()
     local port, launch = bridge.get_port(), starts()[1].env.MCP_TOOLS_LAUNCH
     t.ok(#launch > 8)
@@ -307,11 +290,11 @@ describe('bridge', function()
       t.eq(nil, current.attached(9, hello({ port = 1, port_holder = 'foreign', launch = other })))
       t.eq({ port, false }, { bridge.get_port(), bridge.status().attached })
     end
-    current.attached(7, hello({ pid = 1, launch = launch })) -- below a wrapper
+    current.attached(7, hello({ pid = 1, launch = launch })) -- started by a wrapper
     t.eq(true, bridge.status().attached)
   end)
 
-  it('keeps what the bridge reports, and never shows the token', function()
+  it('stores reports of the bridge, and never shows the token', function()
     run()
     current.report('sessions', { count = 2, calls = 1, clients = {} })
     current.report('blocked', { mode = 'r', at = 1 })
@@ -322,12 +305,10 @@ describe('bridge', function()
     t.ok(not vim.inspect(status):find(bridge.get_auth_token(), 1, true))
   end)
 
-  it('says once what is wrong when the environment is missing, and starts nothing', function()
+  it('reports once that the environment is missing, and starts nothing', function()
     config.reset()
     local stopped
-    bridge.start({
-      on_stop = function() stopped = true end,
-    })
+    bridge.start({ on_stop = function() stopped = true end })
     reach('failed')
     t.wait(function() return stopped end)
     notifications.wait('the Python environment of the bridge is not installed. Run :McpTools install')
@@ -338,7 +319,7 @@ describe('bridge', function()
     notifications.wait('the bridge is not running. Run :McpTools install')
   end)
 
-  it('says that the environment is being installed, and that it failed, and starts nothing', function()
+  it('reports an installation that is running or has failed, and starts nothing', function()
     config.reset()
     local note = interpreter.environment_dir() .. '.lock'
     vim.fn.mkdir(vim.fs.dirname(note), 'p')
@@ -355,7 +336,7 @@ describe('bridge', function()
     vim.uv.fs_unlink(note)
   end)
 
-  it('starts after an installation that was missing', function()
+  it('starts after the installation', function()
     config.reset()
     bridge.start()
     reach('failed')
@@ -364,18 +345,18 @@ describe('bridge', function()
     reach('ready')
   end)
 
-  describe('with its project', function()
+  describe('its project', function()
     local before, here, elsewhere, port
 
-    --- A folder with a project in it.
-    local function folder()
+    --- A directory with a project.
+    local function new_project()
       local path = vim.fn.tempname()
       vim.fn.mkdir(path .. '/.git', 'p')
       return vim.uv.fs_realpath(path)
     end
 
     before_each(function()
-      before, here, elsewhere = vim.uv.cwd(), folder(), folder()
+      before, here, elsewhere = vim.uv.cwd(), new_project(), new_project()
       use('ready')
       project.fix(nil)
       vim.cmd.cd(here)
@@ -391,11 +372,11 @@ describe('bridge', function()
       project.fix(nil)
     end)
 
-    --- The process that follows has port and token of the first one.
+    --- Asserts that the next process has the port and token of the first one.
     local function stays(act)
       local token, old = bridge.get_auth_token(), #starts()
       act()
-      t.wait(function() return #starts() == old + 1 and bridge.status().state == 'ready' end, 5000)
+      restarted(old + 1)
       t.eq({ here, port, token }, { bridge.status().root, bridge.get_port(), bridge.get_auth_token() })
       t.eq(here, project.root())
     end
@@ -413,7 +394,7 @@ describe('bridge', function()
       bridge.start()
     end
 
-    it('stays, wherever the person goes', function()
+    it('does not change with the working directory', function()
       vim.cmd.cd(elsewhere)
       stays(bridge.restart)
       stays(crash)
@@ -421,7 +402,7 @@ describe('bridge', function()
       stays(stop_then_start)
     end)
 
-    it('stays when a window has another folder, or shows a file of another project', function()
+    it('does not change with the directory of a window, or a file of another project', function()
       vim.cmd.lcd(elsewhere)
       stays(bridge.restart)
       vim.fn.writefile({ 'text' }, elsewhere .. '/file')
@@ -430,17 +411,17 @@ describe('bridge', function()
       stays(crash)
     end)
 
-    it('stays when its folder is deleted', function()
+    it('does not change when its directory is deleted', function()
       vim.fn.delete(here, 'rf')
       stays(bridge.restart)
       stays(crash)
       stays(stop_then_start)
     end)
 
-    it('goes to the project that the person names', function()
+    it('changes to the one that the user names', function()
       vim.fn.mkdir(elsewhere .. '/below')
       bridge.restart({ root = elsewhere .. '/below' })
-      t.wait(function() return #starts() == 2 and bridge.status().state == 'ready' end, 5000)
+      restarted(2)
       t.eq({ elsewhere, elsewhere }, { bridge.status().root, project.root() })
       t.ok(bridge.get_port() ~= port)
       bridge.stop()
@@ -451,7 +432,7 @@ describe('bridge', function()
     end)
   end)
 
-  it('says that the editor cannot be reached, and starts when it can', function()
+  it('reports that the editor has no address, and starts when it has', function()
     use('ready')
     local address, runtime = vim.v.servername, vim.fn.stdpath('run')
     vim.fn.serverstop(address)
@@ -465,7 +446,7 @@ describe('bridge', function()
     reach('ready')
   end)
 
-  it('says what is wrong with the project file and starts nothing', function()
+  it('reports a project file that others can write, and starts nothing', function()
     use('ready')
     local mine = assert(identity.load(project.find()))
     vim.uv.fs_chmod(mine.path, tonumber('666', 8))

@@ -12,7 +12,7 @@ local function resolve()
   return got[1], got[2]
 end
 
---- Puts an environment there that looks finished.
+--- Creates an environment that looks complete.
 local function make_environment(stamp)
   local dir = interpreter.environment_dir()
   vim.fn.mkdir(dir .. '/bin', 'p')
@@ -36,7 +36,7 @@ describe('python', function()
     vim.fn.delete(interpreter.environment_dir(), 'rf')
   end)
 
-  it('asks for :McpTools install when the environment is missing', function()
+  it('needs an installation when the environment is missing', function()
     local runtime, fault = resolve()
     t.eq(nil, runtime)
     t.matches('not installed', fault.message)
@@ -44,7 +44,7 @@ describe('python', function()
     t.eq(true, fault.needs_install)
   end)
 
-  it('asks for it when the packages of a person are not those of their file', function()
+  it("needs an installation when the user's packages differ from their file", function()
     local dir, file = make_environment(), vim.fn.tempname()
     t.eq(nil, interpreter.packages_fault())
     config.setup({ python = { packages = file } })
@@ -59,7 +59,7 @@ describe('python', function()
     t.eq(nil, interpreter.environment_fault())
   end)
 
-  it('finds their file where it is named', function()
+  it('finds the file of packages by its name', function()
     for name, path in pairs({
       ['tools.txt'] = vim.fn.stdpath('config') .. '/tools.txt',
       ['~/tools.txt'] = vim.uv.os_homedir() .. '/tools.txt',
@@ -70,21 +70,21 @@ describe('python', function()
     end
   end)
 
-  it('leaves another Python to its owner', function()
+  it('does not install packages for another Python', function()
     config.setup({ python = { packages = '/tools.txt' }, bridge = { python = '/py' } })
     t.matches('packages', interpreter.packages_fault().message)
     t.matches('/py %-m pip install %-r /tools.txt', interpreter.packages_fault().advice)
     t.eq(nil, interpreter.packages_file())
   end)
 
-  it('asks for it when the environment belongs to another lock', function()
+  it('needs an installation when the environment belongs to another lock file', function()
     make_environment(('0'):rep(64))
     local _, fault = resolve()
     t.matches('another version of the plugin', fault.message)
     t.eq(true, fault.needs_install)
   end)
 
-  it('asks for it when the interpreter behind the environment is gone', function()
+  it('needs an installation when the interpreter of the environment is gone', function()
     local dir = make_environment()
     vim.uv.fs_unlink(dir .. '/bin/python')
     vim.uv.fs_symlink('/nonexistent/python3.11', dir .. '/bin/python')
@@ -92,15 +92,15 @@ describe('python', function()
     t.eq(true, fault.needs_install)
   end)
 
-  it('knows what scripts/install-env says of its run', function()
+  it('reads the state that scripts/install-env writes', function()
     local note = interpreter.environment_dir() .. '.lock'
-    local function says(text)
+    local function after(text)
       vim.fn.mkdir(vim.fs.dirname(note), 'p')
       vim.fn.writefile({ text }, note)
       return select(2, resolve())
     end
     local here = vim.uv.os_getpid()
-    local fault = says(vim.json.encode({ pid = here }))
+    local fault = after(vim.json.encode({ pid = here }))
     t.matches('is being installed', fault.message)
     t.eq({ true, true }, { fault.under_way, fault.needs_install })
 
@@ -111,23 +111,23 @@ describe('python', function()
 
     local ended = vim.system({ 'true' })
     ended:wait()
-    t.matches('was interrupted', says(vim.json.encode({ pid = ended.pid })).message)
+    t.matches('was interrupted', after(vim.json.encode({ pid = ended.pid })).message)
 
-    fault = says(vim.json.encode({ failed = 'no route to the index' }))
+    fault = after(vim.json.encode({ failed = 'no route to the index' }))
     t.matches('could not be installed: no route to the index', fault.message)
     t.eq({ 'Run :McpTools install', true }, { fault.advice, fault.needs_install })
 
     for _, text in ipairs({ '{}', '', '{"pid": "x"}', '[]', 'no JSON' }) do
-      t.matches('is not installed', says(text).message)
+      t.matches('is not installed', after(text).message)
     end
 
     local dir = make_environment()
-    says(vim.json.encode({ pid = here })) -- another editor that only looks
+    after(vim.json.encode({ pid = here })) -- another editor that only checks
     t.eq(dir .. '/bin/python', resolve().python)
     vim.uv.fs_unlink(note)
   end)
 
-  it('runs the bridge with the environment that fits, and reads its version from its notes', function()
+  it('runs the bridge with a complete environment, and reads its version from its files', function()
     local dir = make_environment()
     local runtime = resolve()
     t.eq({ dir .. '/bin/python', project.python_package(), 'process.main' }, runtime.command)
@@ -135,14 +135,14 @@ describe('python', function()
     t.eq('3.12.1', runtime.version)
   end)
 
-  it('takes bridge.command as it is', function()
+  it('uses bridge.command unchanged', function()
     config.setup({ bridge = { command = { 'my-bridge', '--x y' } } })
     t.eq({ command = { 'my-bridge', '--x y' }, source = 'command' }, (resolve()))
     config.setup({ bridge = { command = 'my bridge' } })
     t.eq({ 'my bridge' }, resolve().command)
   end)
 
-  it('asks bridge.python for its version', function()
+  it('runs bridge.python to get its version', function()
     config.setup({ bridge = { python = program({ '#!/bin/sh', 'echo 3.13.2' }) } })
     local runtime = resolve()
     t.eq('3.13.2', runtime.version)
@@ -150,14 +150,14 @@ describe('python', function()
     t.eq({ project.python_package(), 'process.main' }, { runtime.command[2], runtime.command[3] })
   end)
 
-  it('asks it outside of the working directory, whose modules it must not import', function()
+  it('runs it outside of the working directory, whose modules it must not import', function()
     local python = program({ '#!/bin/sh', '[ "$1" = -I ] && echo 3.13.2; pwd > "$0.cwd"' })
     config.setup({ bridge = { python = python } })
     t.eq('3.13.2', resolve().version)
     t.eq({ project.plugin_dir() }, vim.fn.readfile(python .. '.cwd'))
   end)
 
-  it('says that bridge.python is too old, missing or broken, and what to do', function()
+  it('reports that bridge.python is too old, missing or broken, and what to do', function()
     for _, case in ipairs({
       { program({ '#!/bin/sh', 'echo 3.10.12' }), 'is Python 3%.10%.12, but the bridge needs 3%.11 or newer' },
       { '/nonexistent/python', '/nonexistent/python' },
@@ -189,7 +189,7 @@ describe('install', function()
     return err
   end
 
-  it('shows the progress and says when it is done', function()
+  it('shows progress and reports the end', function()
     t.eq(nil, run({ '#!/bin/sh', 'echo step one', 'echo step two' }))
     t.eq(nil, install.last_error())
     t.matches('step one', table.concat(require('mcp-tools.log').lines(5), '\n'))
@@ -203,7 +203,7 @@ describe('install', function()
     notifications.wait('check the proxy')
   end)
 
-  it('takes the first Python on PATH that runs', function()
+  it('uses the first Python on PATH that runs', function()
     local dir, path = vim.fn.tempname(), vim.env.PATH
     vim.fn.mkdir(dir)
     for name, lines in pairs({
@@ -222,10 +222,8 @@ describe('install', function()
 
   it('does not run twice at a time', function()
     local ended = {}
-    install.run(
-      { command = { program({ '#!/bin/sh', 'sleep 0.2; exit 1' }) } },
-      function(err) table.insert(ended, { 'first', err }) end
-    )
+    local command = { program({ '#!/bin/sh', 'sleep 0.2; exit 1' }) }
+    install.run({ command = command }, function(err) table.insert(ended, { 'first', err }) end)
     install.run()
     install.run({}, function(err) table.insert(ended, { 'second', err }) end)
     notifications.wait('already running')

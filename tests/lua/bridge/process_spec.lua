@@ -7,7 +7,7 @@ local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(
 
 local running = {}
 
---- Starts the fixture; `seen` collects what its handlers are told.
+--- Starts the fixture; `seen` collects the arguments of its handlers.
 local function spawn(behaviour, env)
   local seen = {}
   local process = assert(Process.spawn({
@@ -44,7 +44,7 @@ describe('process', function()
     Process.START_TIMEOUT, Process.STOP_GRACE = 20000, 3000
   end)
 
-  it('is ready when the ready line came, though in pieces, and ends on SIGTERM without a fault', function()
+  it('is ready after the ready line, even in pieces, and ends on SIGTERM without a fault', function()
     for _, behaviour in ipairs({ 'ready', 'split' }) do
       local process, seen = spawn(behaviour)
       t.eq('starting', process.state)
@@ -64,12 +64,12 @@ describe('process', function()
     local process, seen = spawn('deaf')
     seen.wait('port')
     process:stop()
-    t.ok(is_alive(process.pid), 'stop() must return at once')
+    t.ok(is_alive(process.pid))
     seen.wait('exited')
     t.ok(not is_alive(process.pid))
   end)
 
-  it('ends what a wrapper has started, too', function()
+  it('ends the child of a wrapper as well', function()
     local report = vim.fn.tempname()
     local process, seen = spawn('wrapper', { FAKE_REPORT = report })
     seen.wait('port')
@@ -80,7 +80,7 @@ describe('process', function()
     t.wait(function() return not is_alive(child) end)
   end)
 
-  it('gives the reason of an end: the code and the last problem on stderr, but no everyday line', function()
+  it('reports the exit code and the last error on stderr, but no ordinary line', function()
     local _, seen = spawn('fails')
     seen.wait('exited')
     t.matches('code 1: MCP_PORT is no number: set it to one', seen.fault)
@@ -99,7 +99,7 @@ describe('process', function()
     t.ok(not is_alive(process.pid))
   end)
 
-  it('writes stderr to the log by level; a line without level goes with the one before', function()
+  it('writes stderr to the log by level; a line without a level belongs to the one before', function()
     local _, seen = spawn('levels')
     seen.wait('port')
     local text
@@ -110,10 +110,10 @@ describe('process', function()
     t.matches('WARN  %[%d+%] bridge: careful', text)
     t.matches('ERROR %[%d+%] bridge: bad', text)
     t.matches('ERROR %[%d+%] bridge:   Traceback line', text)
-    t.ok(not text:find('fine detail'), 'DEBUG lies below the level of the log')
+    t.ok(not text:find('fine detail')) -- DEBUG is below the level of the log
   end)
 
-  it('answers with a reason when the program cannot be run', function()
+  it('returns an error when the command cannot be run', function()
     local process, err = Process.spawn({ command = { '/nonexistent/python' }, cwd = '/', env = {}, stdin = '' }, {})
     t.eq(nil, process)
     t.matches('cannot run /nonexistent/python: ', err)

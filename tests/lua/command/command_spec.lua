@@ -9,8 +9,8 @@ local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
 
-local FOLDER = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
-local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
+local HERE = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+local FIXTURE = vim.fs.joinpath(HERE, 'fixtures', 'fake_bridge.py')
 
 local function window_text(name)
   local buffer = t.wait(function()
@@ -20,14 +20,14 @@ local function window_text(name)
   return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
 end
 
---- Wait until a window shows something.
+--- Waits until a window has a text.
 local function comes(pattern, name)
   t.wait(function() return window_text(name):find(pattern) end, 3000, pattern)
 end
 
 local function completions(line) return vim.fn.getcompletion(line, 'cmdline') end
 
-it('plugin defines the command and loads nothing', function()
+it('the plugin file defines the command and loads nothing', function()
   local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
   local before = vim.tbl_keys(package.loaded)
   vim.g.loaded_mcp_tools = nil
@@ -42,19 +42,13 @@ describe(':McpTools', function()
     config.setup({ bridge = { command = { 'python3', FIXTURE, 'ready' } } })
     notifications.collect()
     core.get().registry:clear('tools')
-    core.get().registry:add('tools', {
-      name = 'echo',
-      description = 'gives back what it got',
-      args = { text = { type = 'string', required = true } },
-      annotations = { read_only = true },
-      execute = function(ctx, args) ctx({ said = args.text }) end,
-    })
-    core.get().registry:add('tools', {
-      name = 'wait',
-      description = 'never answers',
-      annotations = { read_only = true },
-      execute = function() end,
-    })
+    local read_only = { read_only = true }
+    local echo = { name = 'echo', description = 'returns its argument', annotations = read_only }
+    echo.args = { text = { type = 'string', required = true } }
+    function echo.execute(ctx, args) ctx({ said = args.text }) end
+    core.get().registry:add('tools', echo)
+    local wait = { name = 'wait', description = 'never answers', annotations = read_only, execute = function() end }
+    core.get().registry:add('tools', wait)
   end)
 
   after_each(function()
@@ -65,7 +59,7 @@ describe(':McpTools', function()
     vim.cmd('silent! only | enew')
   end)
 
-  it('takes a ! where that means something: install! builds what is there anew', function()
+  it('accepts a ! where it is meaningful: install! rebuilds the environment', function()
     local dir, path = vim.fn.tempname(), vim.env.PATH
     vim.fn.mkdir(dir)
     vim.fn.writefile({ '#!/bin/sh', '[ "$2" = -c ] || { echo "asked with $*" >&2; exit 1; }' }, dir .. '/python3')
@@ -76,7 +70,7 @@ describe(':McpTools', function()
     vim.env.PATH = path
   end)
 
-  it('says what is wrong with a line, with the nearest subcommand', function()
+  it('reports invalid arguments, with the nearest subcommand', function()
     for line, message in pairs({
       ['status!'] = ':McpTools status does not accept !',
       ['status foo'] = ":McpTools status has no argument: 'foo'",
@@ -141,11 +135,8 @@ describe(':McpTools', function()
     t.matches('to do +:McpTools start', window_text('status'))
     vim.cmd('McpTools start')
     notifications.wait('ready: ')
-    require('mcp-tools.bridge.current').report('sessions', {
-      count = 1,
-      calls = 1,
-      clients = { { name = 'some-client', version = '2', transport = 'http' } },
-    })
+    local some_client = { name = 'some-client', version = '2', transport = 'http' }
+    require('mcp-tools.bridge.current').report('sessions', { count = 1, calls = 1, clients = { some_client } })
     vim.cmd('McpTools call wait')
     vim.cmd('McpTools status')
     local text = window_text('status')
@@ -161,19 +152,13 @@ describe(':McpTools', function()
     comes('Error %(cancelled%)', 'call wait')
   end)
 
-  it('shows names of clients and tools as what they are', function()
+  it('escapes names of clients and descriptions of tools', function()
     local hostile = 'a\27[2J\n\226\128\174b'
-    core.get().registry:add('tools', {
-      name = 'goes_on', -- of a name such characters are refused
-      description = hostile,
-      annotations = { read_only = true },
-      execute = function() end,
-    })
-    require('mcp-tools.bridge.current').report('sessions', {
-      count = 1,
-      calls = 0,
-      clients = { { name = hostile, version = hostile, transport = 'http' } },
-    })
+    local tool = { name = 'goes_on', description = hostile, annotations = { read_only = true } }
+    tool.execute = function() end
+    core.get().registry:add('tools', tool) -- such a name would be refused
+    local client = { name = hostile, version = hostile, transport = 'http' }
+    require('mcp-tools.bridge.current').report('sessions', { count = 1, calls = 0, clients = { client } })
     require('mcp-tools').call('goes_on', {}, { host = hostile }, function() end)
     vim.cmd('McpTools status')
     local shown = vim.pesc('a<U+001B>[2J<U+000A><U+202E>b')
@@ -185,7 +170,7 @@ describe(':McpTools', function()
     vim.cmd('McpTools cancel all')
   end)
 
-  it('keeps the state true while its window is open, and rests when it is not', function()
+  it('updates the status while its window is open, and not afterwards', function()
     local here = vim.api.nvim_get_current_win()
     vim.cmd('McpTools status')
     vim.cmd('normal 3G')
@@ -201,7 +186,7 @@ describe(':McpTools', function()
     t.eq(-1, vim.fn.bufnr('^mcp-tools://status$'))
   end)
 
-  it('shows what a client needs, and yanks it', function()
+  it('shows and yanks the configuration of a client', function()
     vim.cmd('McpTools endpoint')
     notifications.wait(':McpTools start')
     vim.cmd('McpTools start')
@@ -238,7 +223,7 @@ describe(':McpTools', function()
     t.eq(-1, vim.fn.bufnr('^mcp-tools://call echo$'))
   end)
 
-  it('shows what is wrong with a call', function()
+  it('shows errors of a call', function()
     vim.cmd('McpTools call echo')
     t.matches('Error %(validation_error%).*\n  text: ', window_text('call echo'))
     vim.cmd('McpTools call echo [1]')
@@ -247,7 +232,7 @@ describe(':McpTools', function()
     t.matches('^The arguments must be a JSON object: Expected .*\n  {nope$', window_text('call echo'))
   end)
 
-  it('shows everything in one window, and results without taking the cursor', function()
+  it('shows everything in one window, and results without moving the cursor', function()
     local windows = #vim.api.nvim_list_wins()
     local here = vim.api.nvim_get_current_win()
     vim.cmd('McpTools tools')
@@ -278,7 +263,7 @@ describe(':McpTools', function()
 
   it('lists the tools by group', function()
     vim.cmd('McpTools tools')
-    t.matches('registered\n  nvim_echo +gives back what it got\n  nvim_wait', window_text('tools'))
+    t.matches('registered\n  nvim_echo +returns its argument\n  nvim_wait', window_text('tools'))
     t.matches('\nresources\n  nvim://buffers +Open buffers\n', window_text('tools'))
     t.matches('\nresource templates\n  file:///{%+path}', window_text('tools'))
     t.matches('\nprompts\n  analyze_module', window_text('tools'))
@@ -287,7 +272,7 @@ describe(':McpTools', function()
     t.eq('', vim.api.nvim_buf_get_name(0))
   end)
 
-  it('loads one thing again, and tells of what has failed in it alone', function()
+  it('reloads one definition, and reports only its failures', function()
     local plugin = vim.fn.tempname()
     local function write(name, text)
       vim.fn.mkdir(plugin .. '/lua/mcp-tools/ext', 'p')
@@ -315,7 +300,7 @@ describe(':McpTools', function()
     vim.fn.delete(plugin, 'rf')
   end)
 
-  it('welcome looks for clients each time it is opened, and ignores calls by the user', function()
+  it('welcome checks the clients each time it is opened, and ignores calls by the user', function()
     local clients = require('mcp-tools.bridge.clients')
     local run, state = clients.run, 'not connected'
     clients.run = function(_, cb) cb({ { title = 'Some Client', installed = true, state = state } }) end
@@ -375,11 +360,11 @@ describe(':McpTools changes', function()
   end)
   after_each(project.close)
 
-  it('lists who changed what, newest first, and jumps there, also when lines came before it', function()
+  it('lists the changes, newest first, and jumps to one, also when lines were inserted before it', function()
     run('')
     t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, file_edit$', lines()[1])
-    local told = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
-    t.matches('changes by agents.*<CR> go  d difference  u revert  q close  %? keys', told)
+    local winbar = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
+    t.matches('changes by agents.*<CR> go  d difference  u revert  q close  %? keys', winbar)
     vim.cmd.close()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
     run('')
@@ -387,7 +372,7 @@ describe(':McpTools changes', function()
     t.eq({ path, 4 }, { api.nvim_buf_get_name(0), api.nvim_win_get_cursor(0)[1] })
   end)
 
-  it('shows one as a diff, with what else could not be seen', function()
+  it('shows one as a diff, with escaped characters', function()
     local args = { path = path, edits = { { search = 'a', replace = 'x\226\128\174y\tz' } } }
     t.eq(nil, project.run('tool', 'file_edit', args).error)
     run('diff ' .. changes.list()[1].id)
@@ -395,7 +380,7 @@ describe(':McpTools changes', function()
     t.ok(vim.list_contains(lines(), '-a') and vim.list_contains(lines(), '+x<U+202E>y    z'))
   end)
 
-  it('asks before it deletes a file that was made', function()
+  it('asks before it deletes a file that was created', function()
     local new, asked, answer = project.root .. '/new.txt', nil, 2
     t.eq(nil, project.run('tool', 'file_write', { path = new, text = 'one\n' }).error)
     local select = vim.ui.select
@@ -413,7 +398,7 @@ describe(':McpTools changes', function()
     t.wait(function() return not vim.uv.fs_stat(new) and changes.find(id).reverted end)
   end)
 
-  it('says of one whether it is taken back now, by whatever way', function()
+  it('shows whether a change is reverted now, by any way', function()
     local function is_gone()
       run('')
       local row = lines()[1]
@@ -432,7 +417,7 @@ describe(':McpTools changes', function()
     t.eq({ false, true, false, true, false }, vim.list_extend(seen, { is_gone() }))
   end)
 
-  it('comes back from a difference, in which one can be taken back, too', function()
+  it('returns from a diff, in which a change can be reverted as well', function()
     run('')
     press('d')
     t.eq('diff', vim.bo.filetype)

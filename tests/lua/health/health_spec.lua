@@ -5,8 +5,8 @@ local current = require('mcp-tools.bridge.current')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
 
-local FOLDER = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
-local FIXTURE = vim.fs.joinpath(FOLDER, 'fixtures', 'fake_bridge.py')
+local HERE = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
+local FIXTURE = vim.fs.joinpath(HERE, 'fixtures', 'fake_bridge.py')
 
 local function use(behaviour)
   config.reset()
@@ -30,7 +30,7 @@ describe('health', function()
   before_each(function()
     config.reset()
     require('mcp-tools.instances.project').fix(nil)
-    notifications.collect() -- not what is tested here, and kept from the output
+    notifications.collect() -- keeps them out of the output
     vim.env.XDG_RUNTIME_DIR = nil
   end)
 
@@ -40,7 +40,7 @@ describe('health', function()
     notifications.restore()
   end)
 
-  it('says what to do before anything is set up', function()
+  it('tells what to do before anything is set up', function()
     local text = report()
     t.matches('OK.- Neovim %d+%.%d+%.%d+', text)
     t.matches('setup%(%) was not called', text)
@@ -48,7 +48,7 @@ describe('health', function()
     t.matches('setup%({ tools = "recommended" }%)', text)
   end)
 
-  it('says that setup() was refused, and why, until it is accepted', function()
+  it('reports that setup() was refused, and why, until it is accepted', function()
     pcall(config.setup, { bridge = { port = 'high' } })
     local text = report()
     t.matches('ERROR.- setup%(%) was refused', text)
@@ -60,7 +60,7 @@ describe('health', function()
     t.matches('ERROR.- setup%(%) was refused', report())
   end)
 
-  it('works while the bridge is stopped, starting, ready and stopping', function()
+  it('reports a bridge that is stopped, starting, ready and stopping', function()
     use('slow')
     t.matches('it is not running; start it with :McpTools start', report())
     bridge.start()
@@ -88,7 +88,7 @@ describe('health', function()
     t.matches('it is stopping', report())
   end)
 
-  it('says that the current file lies in another project, and what to do', function()
+  it('reports that the current file is in another project, and what to do', function()
     local here = vim.uv.cwd()
     local home = vim.fn.tempname()
     vim.fn.mkdir(home .. '/plain', 'p')
@@ -105,10 +105,8 @@ describe('health', function()
     vim.cmd.edit(home .. '/one/file')
     t.ok(not report():find('the current file', 1, true))
     vim.cmd.edit(home .. '/two/file')
-    t.matches(
-      ('WARNING the current file, %s/two/file, is in another project, %s/two'):format(vim.pesc(home), vim.pesc(home)),
-      report()
-    )
+    local pattern = 'WARNING the current file, %s/two/file, is in another project, %s/two'
+    t.matches(pattern:format(vim.pesc(home), vim.pesc(home)), report())
     t.matches(('ADVICE.*:McpTools restart %s/two`'):format(vim.pesc(home)), report())
     vim.cmd.edit(home .. '/plain/file')
     t.matches('the current file, [^\n]*/plain/file, is outside of the project', report())
@@ -123,7 +121,7 @@ describe('health', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('shows the crash and, when it is given up, the reason and what to do', function()
+  it('reports a crash and, when it has given up, the reason and what to do', function()
     use('fails')
     bridge.start()
     reach('waiting')
@@ -135,7 +133,7 @@ describe('health', function()
     t.matches('cannot run /nonexistent/bridge.*\n.*ADVICE.*\n.*:McpTools log', report())
   end)
 
-  it('names a file that others can write, with the command that mends it', function()
+  it('reports a file that others can write, with the command that fixes it', function()
     use('ready')
     bridge.start()
     reach('ready')
@@ -145,19 +143,16 @@ describe('health', function()
     vim.uv.fs_unlink(path)
   end)
 
-  it('lists groups, lint, what is not checked, and definitions that did not load', function()
+  it('lists groups, lint, unchecked patterns, and definitions that did not load', function()
     use('ready')
     config.setup({ tools = { 'test', 'tset', { name = 'broken one' } } })
-    require('mcp-tools').register({
-      name = 'odd-name',
-      description = 'has a pattern that the editor cannot check',
-      args = { text = { type = 'string', pattern = '(?<=a)b' } },
-      execute = function() end,
-    })
+    local odd = { name = 'odd-name', description = 'has a pattern that the editor cannot check' }
+    odd.args, odd.execute = { text = { type = 'string', pattern = '(?<=a)b' } }, function() end
+    require('mcp-tools').register(odd)
     local text = report()
     t.matches('tool odd%-name: [^\n]*pattern is not checked', text)
     local _, notes = text:gsub('tool odd%-name: ', '')
-    t.ok(notes >= 2, 'the name is noted as well')
+    t.ok(notes >= 2) -- also one about the name
     t.matches('test %(%d+%): test_', text)
     t.matches('cost of the definitions for a model that gets all of them: %d+%.%d kB, ~%d+ tokens', text)
     t.matches('by group: [^\n]*test %d+%.%d kB, ~%d+ tokens', text)
@@ -167,27 +162,25 @@ describe('health', function()
     t.matches('prompts %(%d+%): analyze_module', text)
   end)
 
-  it('mounts are listed without tools, and a failed one names the command that retries it', function()
+  it('lists mounts without tools, and the command that retries a failed one', function()
     use('ready')
     local loading = require('mcp-tools.loading')
     local report_of, failures_of = loading.report, require('mcp-tools.loading.report').failures
-    loading.report = function()
-      return { { name = 'mounts', found = { { file = 'mount db (setup{mounts}, waiting)', tools = {} } } } }
-    end
-    require('mcp-tools.loading.report').failures = function()
-      return { { source = 'mount db', error = 'command not found: db-mcp' } }
-    end
+    local found = { { file = 'mount db (setup{mounts}, waiting)', tools = {} } }
+    loading.report = t.returns({ { name = 'mounts', found = found } })
+    local failure = { source = 'mount db', error = 'command not found: db-mcp' }
+    require('mcp-tools.loading.report').failures = t.returns({ failure })
     local text = report()
     loading.report, require('mcp-tools.loading.report').failures = report_of, failures_of
     t.matches('mount db %(setup{mounts}, waiting%)\n', text)
     t.matches('mount db could not be loaded: command not found: db%-mcp\n.*:McpTools mounts retry db', text)
   end)
 
-  it('shows what plugins ship, and what of it cannot be loaded until it is mended', function()
+  it('lists files of plugins, and what cannot be loaded until it is fixed', function()
     local plugin = ('%s/plugin-%d'):format(vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname())), vim.uv.hrtime())
-    local folder = plugin .. '/lua/mcp-tools/ext'
-    vim.fn.mkdir(folder, 'p')
-    local function write(name, text) vim.fn.writefile({ text }, ('%s/%s.lua'):format(folder, name)) end
+    local directory = plugin .. '/lua/mcp-tools/ext'
+    vim.fn.mkdir(directory, 'p')
+    local function write(name, text) vim.fn.writefile({ text }, ('%s/%s.lua'):format(directory, name)) end
     local good = "return { name = '%s', description = 'x', execute = function() end }"
     write('good', good:format('good'))
     write('syntax', 'return {')

@@ -8,7 +8,7 @@ local tools = require('mcp-tools')
 
 local group = vim.api.nvim_create_augroup('spec.activity', {})
 
---- The data of every event from now on.
+--- The data of all events from now on.
 ---@return mcp-tools.Activity[]
 local function events()
   local list = {}
@@ -39,41 +39,32 @@ local finish ---@type fun(result: any, err: any)?
 describe('activity', function()
   before_each(function()
     core.get()
-    tools.register({
-      name = 'slow_one',
-      description = 'Waits.',
-      annotations = { read_only = true },
-      execute = function(ctx)
-        ctx:progress(2, 5, 'at it')
-        finish = ctx
-      end,
-    })
-    tools.register({
-      name = 'quick_one',
-      description = 'Answers.',
-      annotations = { read_only = true },
-      execute = function(ctx, args)
-        if args.fail then
-          return ctx:fail('no')
-        end
-        ctx('yes')
-      end,
-    })
+    local slow = { name = 'slow_one', description = 'Waits.', annotations = { read_only = true } }
+    function slow.execute(ctx)
+      ctx:progress(2, 5, 'at it')
+      finish = ctx
+    end
+    local quick = { name = 'quick_one', description = 'Answers.', annotations = { read_only = true } }
+    function quick.execute(ctx, args)
+      if args.fail then
+        return ctx:fail('no')
+      end
+      ctx('yes')
+    end
+    tools.register(slow)
+    tools.register(quick)
     t.wait(function() return vim.g.mcp_tools_status == '' end, 3000, 'quiet')
   end)
 
   after_each(function()
     vim.api.nvim_clear_autocmds({ group = group })
     core.get().executor:cancel_where(t.returns(true), 'user')
-    t.wait(
-      function() return not vim.list_contains({ 'working', 'waiting' }, activity.get().state) end,
-      3000,
-      'the end of the work'
-    )
+    local function is_idle() return not vim.list_contains({ 'working', 'waiting' }, activity.get().state) end
+    t.wait(is_idle, 3000, 'the end of the work')
     core.get().registry:clear('tools')
   end)
 
-  it('tells that a call runs, how far it is, and what was done', function()
+  it('reports that a call runs, its progress, and what was done', function()
     local heard = events()
     t.eq('', tools.statusline())
     tools.call('slow_one', {}, function() end)
@@ -87,7 +78,7 @@ describe('activity', function()
     t.eq({ '', '', 'off' }, { vim.g.mcp_tools_status, tools.statusline(), tools.activity().state })
   end)
 
-  it('makes two or three events of five hundred calls, and no timer stays', function()
+  it('triggers two or three events for five hundred calls', function()
     local heard = events()
     for i = 1, 500 do
       tools.call('quick_one', { fail = i % 5 == 0 }, function() end)
@@ -97,7 +88,7 @@ describe('activity', function()
     t.ok(#heard <= 3, table.concat(states(heard), ' '))
   end)
 
-  it('counts further calls, and none that is no tool', function()
+  it('counts further calls, but not reads of resources', function()
     tools.call('slow_one', {}, function() end)
     tools.call('slow_one', {}, function() end)
     t.eq('slow_one 40%% +1', tools.statusline())
@@ -107,7 +98,7 @@ describe('activity', function()
     t.eq(2, tools.activity().calls)
   end)
 
-  it('puts what waits for the person first, also what no call asks', function()
+  it('shows what waits for the user first, also without a call', function()
     local heard = events()
     tools.call('slow_one', {}, function() end)
     wait_for(heard, 'working')
@@ -127,7 +118,7 @@ describe('activity', function()
     t.eq('slow_one 40%%', tools.statusline())
   end)
 
-  it('tells of clients as they come and go, each once', function()
+  it('reports each connection and disconnection of a client once', function()
     local heard = events()
     current.reported.sessions = { count = 1, calls = 0, clients = { { name = 'claude-code' } } }
     current.changed()
@@ -139,7 +130,7 @@ describe('activity', function()
     t.eq({ 'connected', 'off' }, states(heard))
   end)
 
-  it('hands out a copy', function()
+  it('returns a copy', function()
     local heard = events()
     tools.call('slow_one', {}, function() end)
     wait_for(heard, 'working').waiting.approvals = 7

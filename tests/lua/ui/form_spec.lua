@@ -3,7 +3,7 @@
 local form = require('mcp-tools.ui.form')
 local t = require('helpers')
 
--- `vim.ui.input` and `vim.ui.select` are made to be replaced: here stands a person who has their answers ready.
+-- `vim.ui.input` and `vim.ui.select` are replaced by a user with prepared answers.
 local input, select = vim.ui.input, vim.ui.select
 local prompts ---@type string[]
 
@@ -37,7 +37,7 @@ local function asked(properties, answers, required)
 end
 
 describe('a form', function()
-  it('leaves at most one watcher of keys behind where pickers never call back', function()
+  it('leaves at most one key watcher behind if pickers never call back', function()
     local on_key, watched = vim.on_key, {}
     vim.on_key = function(fn, namespace)
       namespace = on_key(fn, namespace)
@@ -58,7 +58,7 @@ describe('a form', function()
     vim.ui.input, vim.ui.select = input, select
   end)
 
-  it('takes what each kind of field holds', function()
+  it('accepts values of each kind of field', function()
     local titled = { oneOf = { { const = 1, title = 'low' }, { const = 9, title = 'high' } } }
     local several = { type = 'array', items = { type = 'string', enum = { 'x', 'y', 'z' } } }
     local got = asked({
@@ -73,16 +73,14 @@ describe('a form', function()
     t.matches('any of x, y, z', prompts[4])
   end)
 
-  it('asks again for what does not fit, what is required first', function()
-    local got = asked({
-      a = { type = 'string' },
-      z = { type = 'integer', maximum = 3 },
-    }, { '', 'many', '7', '3', 'x' }, { 'z' })
+  it('asks again for invalid values, required fields first', function()
+    local properties = { a = { type = 'string' }, z = { type = 'integer', maximum = 3 } }
+    local got = asked(properties, { '', 'many', '7', '3', 'x' }, { 'z' })
     t.eq({ action = 'accept', content = { z = 3, a = 'x' } }, got)
     t.matches('^Why: z: .*is required.*must be.*at most 3.*Why: a,', table.concat(prompts, ''))
   end)
 
-  it('without fields is accepted, declined or left', function()
+  it('without fields is accepted, declined or cancelled', function()
     t.eq({ action = 'accept', content = vim.empty_dict() }, asked({}, { 'Accept' }))
     t.eq({ action = 'decline' }, asked({}, { 'Decline' }))
     t.eq({ action = 'cancel' }, asked({}, {}))

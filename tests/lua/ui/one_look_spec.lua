@@ -12,21 +12,18 @@ local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.g
 
 --- The sources that contain a text, below lua/mcp-tools.
 local function files_with(text)
-  local folder = ROOT .. '/lua/mcp-tools/'
+  local directory = ROOT .. '/lua/mcp-tools/'
   return vim
-    .iter(vim.fn.globpath(folder, '**/*.lua', false, true))
+    .iter(vim.fn.globpath(directory, '**/*.lua', false, true))
     :filter(function(path) return table.concat(vim.fn.readfile(path), '\n'):find(text, 1, true) ~= nil end)
-    :map(function(path) return path:sub(#folder + 1) end)
+    :map(function(path) return path:sub(#directory + 1) end)
     :totable()
 end
 
----The window that shows a buffer of ours.
+---The window that shows a buffer of the plugin.
 local function window_of(variable)
-  return t.wait(function()
-    return vim
-      .iter(api.nvim_list_wins())
-      :find(function(window) return vim.b[api.nvim_win_get_buf(window)][variable] ~= nil end)
-  end)
+  local function is_meant(window) return vim.b[api.nvim_win_get_buf(window)][variable] ~= nil end
+  return t.wait(function() return vim.iter(api.nvim_list_wins()):find(is_meant) end)
 end
 
 local function keys_of(buffer)
@@ -44,7 +41,7 @@ local function help_window()
   end)
 end
 
----`?` shows the keys of the buffer and `q` closes them, and nothing else.
+--- Asserts that `?` shows the keys of the buffer, and `q` closes only them.
 local function has_help(window)
   local buffer = api.nvim_win_get_buf(window)
   local keys, here = keys_of(buffer), api.nvim_get_current_win()
@@ -60,10 +57,10 @@ local function has_help(window)
 end
 
 describe('one look', function()
-  it('has one place that opens windows, but for the texts that belong to the person, and one for colors', function()
+  it("opens windows in one module, except for the user's own texts, and defines highlights in one", function()
     t.eq({
-      'editor/user/show.lua', -- a text of the project, in a window of the person's
-      'ui/review/hunk_editor.lua', -- text that is written
+      'editor/user/show.lua', -- a text of the project
+      'ui/review/hunk_editor.lua', -- editable text
       'ui/review/split.lua', -- two texts side by side
       'ui/window/float.lua',
       'ui/window/help.lua',
@@ -72,7 +69,7 @@ describe('one look', function()
     t.eq({ 'ui/window/render.lua' }, files_with('nvim_set_hl('))
   end)
 
-  it('links its groups, keeps what a person has defined, and has frames in the colours of another scheme', function()
+  it('links its highlight groups, keeps those of the user, and follows the color scheme', function()
     render.define()
     t.eq('Title', api.nvim_get_hl(0, { name = render.group('Title') }).link)
     api.nvim_set_hl(0, 'McpToolsTitle', { bold = true })
@@ -95,7 +92,7 @@ describe('help', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('is on ? at the bottom, in a question for approval, an interview, a review and a hunk', function()
+  it('is on ? in the bottom window, a question for approval, an interview, a review and a hunk editor', function()
     require('mcp-tools.ui.window.scratch').show('test', { 'a line' })
     has_help(api.nvim_get_current_win())
 
@@ -111,7 +108,7 @@ describe('help', function()
     has_help(window)
     local keys = keys_of(api.nvim_win_get_buf(window))
     keys['?']()
-    keys.y() -- what the help covers is not allowed unseen
+    keys.y() -- text that the help covers is not approved unseen
     t.eq({ 0, nil }, { said, help_window() })
     keys.y()
     t.eq(1, said)
@@ -137,7 +134,7 @@ describe('help', function()
     has_help(api.nvim_get_current_win())
   end)
 
-  it('goes with the next key, and with the window that it is for', function()
+  it('closes with the next key, and with its window', function()
     local scratch = require('mcp-tools.ui.window.scratch')
     scratch.show('test', { 'a line' })
     for _, key in ipairs({ 'j', '?', 'q' }) do
@@ -152,7 +149,7 @@ describe('help', function()
     t.wait(function() return not help_window() end)
   end)
 
-  it('tells once what several keys do', function()
+  it('lists keys with the same description once', function()
     local buffer = api.nvim_get_current_buf()
     help.toggle({
       { lhs = '?', description = 'show the keys' },

@@ -11,45 +11,30 @@ local t = require('helpers')
 
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/approval-client'
 
---- One call of a tool that has to be asked for, by a client that is asked; and what it was sent.
+--- One call of a tool that asks the client; and what the client was sent.
 local function ask(opts)
   opts = opts or {}
+  local function execute(ctx, args)
+    if args.again then
+      return ctx:elicit('And?', { type = 'object' }, function(answer) ctx(answer.action) end)
+    end
+    ctx('ran')
+  end
   local registry = Registry.new()
-  local tool = {
-    name = 'x',
-    description = 'does x',
-    annotations = { destructive = true },
-    execute = function(ctx, args)
-      if args.again then
-        return ctx:elicit('And?', { type = 'object' }, function(answer) ctx(answer.action) end)
-      end
-      ctx('ran')
-    end,
-  }
+  local tool = { name = 'x', description = 'does x', annotations = { destructive = true }, execute = execute }
   assert(registry:add('tools', tool))
-  local function root() return base end
-  local gateway = Gateway.new({
-    ask = approval.ask,
-    root = root,
-    ledger = Ledger.new({
-      dir = function() return base .. '/state' end,
-    }),
-  })
-  local executor = Executor.new({
-    registry = registry,
-    gateway = gateway,
-    root = root,
-    settings = function() return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 } end,
-  })
+  local root, state = t.returns(base), t.returns(base .. '/state')
+  local gateway = Gateway.new({ ask = approval.ask, root = root, ledger = Ledger.new({ dir = state }) })
+  local settings = { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
+  local executor = Executor.new({ registry = registry, gateway = gateway, root = root, settings = t.returns(settings) })
   local sent = {}
+  local function receive(_, call) table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'withdrawn') end
   local call = executor:execute('x', opts.args or {}, {
     host = 'mcp',
     session = 's1',
     client = { name = 'c' },
     capabilities = opts.capabilities or { elicitation = {} },
-    listener = {
-      inputs = function(_, call) table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'taken back') end,
-    },
+    listener = { inputs = receive },
   })
   return call, sent, gateway
 end
@@ -76,7 +61,7 @@ after_each(function()
 end)
 
 describe('the client', function()
-  it('gets a form whose key nobody can guess, and which has no answer for good', function()
+  it('gets a form with a random key and without permanent answers', function()
     local call, sent = ask({ args = { text = 'a\nb' } })
     t.eq('waiting_approval', call.state)
     local key, request = next(sent[1])
@@ -90,7 +75,7 @@ describe('the client', function()
     t.ok(next(others[1]) ~= key)
   end)
 
-  it('cannot say through another door what it may not say', function()
+  it('cannot give a permanent answer in another way', function()
     local call, _, gateway = ask()
     local question = vim.iter(approval.list()):find(function(each) return each.id == call.id end)
     t.eq(true, question:answer('always', 'client'))
@@ -98,7 +83,7 @@ describe('the client', function()
     t.eq({}, gateway.ledger:list(base))
   end)
 
-  it('that offers no forms is not asked', function()
+  it('without forms is not asked', function()
     for _, capabilities in ipairs({ {}, { elicitation = { url = {} } }, { sampling = {} } }) do
       local call, sent = ask({ capabilities = capabilities })
       t.eq({ 'access_denied', {} }, { call.outcome.error.code, sent })
@@ -107,7 +92,7 @@ describe('the client', function()
     end
   end)
 
-  it('counts among the open questions', function()
+  it('is included in the number of open questions', function()
     approval.MAX_OPEN = 2
     ask()
     local second, sent = ask()
@@ -118,7 +103,7 @@ describe('the client', function()
   end)
 end)
 
-it('a question for the client alone is not on screen, and none behind it waits for it', function()
+it('a question for the client only is not on the screen, and blocks no other', function()
   ask()
   t.eq({ 1, 0 }, { #approval.list(), approval.count() })
   t.eq(nil, approval.current())

@@ -9,18 +9,17 @@ local text = require('mcp-tools.ui.approval.text')
 
 local serial = 0
 
---- A question put to askers; `said` is what came of it.
+--- A question for askers, and the list of its answers.
 local function ask(askers, ms, call, args)
   serial = serial + 1
   call = call or Call.new({ id = 'queue-' .. serial, name = 'x', host = 'test' })
   call:move('ask')
   local asked = { call = call, args = args or {}, reason = 'y', targets = {}, choices = { 'once', 'deny' }, root = '/' }
   local said = {}
-  local question = Question.new(
-    asked,
-    askers,
-    function(choice, err, by, reason) table.insert(said, { choice = choice, err = err, by = by, reason = reason }) end
-  )
+  local function done(choice, err, by, reason)
+    table.insert(said, { choice = choice, err = err, by = by, reason = reason })
+  end
+  local question = Question.new(asked, askers, done)
   queue.add(question, ms or 60000)
   return question, said
 end
@@ -37,7 +36,7 @@ local function call_of(preview)
   return call
 end
 
---- Puts a question whose text was laid out, as for a window.
+--- A question whose text was rendered, as for a window.
 local function ask_and_read(asker_of, call)
   local question, said = ask({ asker_of }, nil, call)
   question.root = '/p'
@@ -62,72 +61,70 @@ after_each(function()
   end
 end)
 
-describe('a yes', function()
-  it('is for the changes that were shown, not for others that have come since', function()
-    local line, told = 'first', {}
+describe('an approval', function()
+  it('is for the change that was shown, not for a later one', function()
+    local line, renewed = 'first', {}
     local call = call_of(function() return '-' .. line end)
     local function renew(shown)
       for _, row in ipairs(text.page(shown, 76).list) do
-        table.insert(told, row.text:match('%-%a+'))
+        table.insert(renewed, row.text:match('%-%a+'))
       end
     end
     local question, said = ask_and_read(asker({ serial = true, renew = renew }), call)
     line = 'second'
     local taken, why = question:answer('once')
-    t.eq({ false, { '-second' }, {} }, { taken, told, said })
+    t.eq({ false, { '-second' }, {} }, { taken, renewed, said })
     t.matches('answer again', why)
     t.ok(question:answer('once'))
-    t.eq({ { '-second' }, 'once' }, { told, said[1].choice })
+    t.eq({ { '-second' }, 'once' }, { renewed, said[1].choice })
   end)
 
-  it('of a client, and a no, need no look', function()
-    for by, choice in pairs({ client = 'once', person = 'deny' }) do
+  it('of a client, and a denial, do not run the preview again', function()
+    for by, choice in pairs({ client = 'once', user = 'deny' }) do
       local count = 0
-      local question = ask_and_read(
-        asker(),
-        call_of(function()
-          count = count + 1
-          return tostring(count)
-        end)
-      )
+      local function preview()
+        count = count + 1
+        return tostring(count)
+      end
+      local question = ask_and_read(asker(), call_of(preview))
       t.ok(question:answer(choice, by))
       t.eq(1, count)
     end
   end)
 end)
 
-describe('a preview that knows more later', function()
-  local again, known, told
+describe('a preview that is completed later', function()
+  local again, known, renewed
 
-  --- A question on the screen whose preview is still being made.
+  --- A visible question whose preview is not complete.
   local function ask_and_show()
-    known, told = 'later', {}
+    known, renewed = 'later', {}
     local call = call_of(function(_, more)
       again = more or again
       return known
     end)
-    local function renew(question) table.insert(told, question.preview) end
+    local function renew(question) table.insert(renewed, question.preview) end
     local question, said = ask_and_read(asker({ serial = true, renew = renew }), call)
     question.read = true
     return question, said
   end
 
-  it('is asked again, and what it says is to be read', function()
+  it('is shown again, and must be read', function()
     local question, said = ask_and_show()
     known = '-a difference'
     again()
-    has_one(told)
-    t.eq({ { '-a difference' }, nil }, { told, question.read })
+    has_one(renewed)
+    t.eq({ { '-a difference' }, nil }, { renewed, question.read })
     t.ok(question:answer('once'))
     again()
     again({ code = 'not_found', message = 'gone' })
     local passed = false
     vim.schedule(function() passed = true end)
     t.wait(function() return passed end)
-    t.eq({ 1, 1 }, { #told, #said })
+    t.eq({ 1, 1 }, { #renewed, #said })
   end)
 
-  it('ends a question whose call fails; not one that is about files outside', function()
+  it('ends the question of a call that fails, unless it is about files outside', function()
     local _, said = ask_and_show()
     again({ code = 'not_found', message = 'gone' })
     has_one(said)
@@ -135,20 +132,16 @@ describe('a preview that knows more later', function()
     local question = ask_and_show()
     question.targets = { { path = '/elsewhere/x', given = 'x' } }
     again({ code = 'not_found', message = 'gone' })
-    has_one(told)
+    has_one(renewed)
     t.ok(not question.closed)
   end)
 end)
 
 describe('an asker that fails', function()
-  it('is done with: the call is denied and the log says why', function()
+  it('denies the call and is logged', function()
     for _, is_serial in ipairs({ true, false }) do
-      local _, said = ask({
-        asker({
-          serial = is_serial,
-          show = function() error('broken picker ' .. tostring(is_serial)) end,
-        }),
-      })
+      local function show() error('broken picker ' .. tostring(is_serial)) end
+      local _, said = ask({ asker({ serial = is_serial, show = show }) })
       has_one(said)
       t.eq({ nil, 'access_denied', 'nobody to ask' }, { said[1].choice, said[1].err.code, said[1].by })
       t.ok(logged('broken picker ' .. tostring(is_serial)))
@@ -156,10 +149,8 @@ describe('an asker that fails', function()
     end
   end)
 
-  it('leaves the others', function()
-    local broken = asker({
-      show = function() error('no form') end,
-    })
+  it('does not affect other askers', function()
+    local broken = asker({ show = function() error('no form') end })
     local question, said = ask({ broken, asker({ serial = true }) })
     is_shown(question)
     t.eq({}, said)
@@ -167,7 +158,7 @@ describe('an asker that fails', function()
     t.eq('once', said[1].choice)
   end)
 
-  it('at the sight of a second question, or when it is asked for more, lets nothing run', function()
+  it('to show a second question or more of its text allows nothing', function()
     local function fail() error('broken window') end
     local question, said = ask({ asker({ serial = true, update = fail, reveal = fail }) })
     is_shown(question)
@@ -180,7 +171,7 @@ describe('an asker that fails', function()
 end)
 
 describe('the end of a call', function()
-  it('ends its question, whatever it came by', function()
+  it('ends its question, whatever the reason', function()
     for event, state in pairs({ cancel = 'cancelled', fail = 'failed' }) do
       local question, said = ask({ asker({ serial = true }) })
       is_shown(question)
@@ -189,7 +180,7 @@ describe('the end of a call', function()
     end
   end)
 
-  it('that came before its question keeps no other from the screen', function()
+  it('before its question does not block the next one', function()
     local call = Call.new({ id = 'over', name = 'x', host = 'test' })
     call:cancel('client')
     local _, said = ask({ asker({ serial = true }) }, nil, call)
@@ -199,15 +190,15 @@ describe('the end of a call', function()
   end)
 end)
 
-it('the time for an answer begins with the question, however long the editor was busy before', function()
+it('the timeout of a question begins when it is shown, even if the editor was busy before', function()
   local busy = vim.uv.hrtime() + 400e6
-  while vim.uv.hrtime() < busy do -- without a turn of the event loop, whose clock stands still meanwhile
+  while vim.uv.hrtime() < busy do -- without a turn of the event loop, whose clock stops
   end
   local began = vim.uv.hrtime()
   local _, said = ask({ asker() }, 500)
   has_one(said)
   t.eq('timeout', said[1].by)
-  t.ok(vim.uv.hrtime() - began >= 499e6, ('%d ms'):format((vim.uv.hrtime() - began) / 1e6))
+  t.ok(vim.uv.hrtime() - began >= 499e6)
 end)
 
 describe('a picker', function()
@@ -217,7 +208,7 @@ describe('a picker', function()
     vim.ui.select, vim.ui.input = select, input
   end)
 
-  it('names every argument, and says which were cut', function()
+  it('lists all arguments, and marks truncated ones', function()
     local prompt
     vim.ui.select = function(_, opts) prompt = opts.prompt end
     local args = { a = ('x'):rep(5000), command = 'rm -rf .', text = ('y'):rep(300) .. 'end' }
@@ -229,7 +220,7 @@ describe('a picker', function()
     t.matches('CUT: 2 of 3 are too long', prompt)
   end)
 
-  it('shows no argument that looks like another one', function()
+  it('escapes text that looks like another argument', function()
     local prompt
     vim.ui.select = function(_, opts) prompt = opts.prompt end
     ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, { text = 'x\n, path: "harmless"' })
@@ -237,7 +228,7 @@ describe('a picker', function()
     t.matches('{ text: "x<U%+000A>, path: \\"harmless\\"" }', prompt)
   end)
 
-  it('names the arguments that the tool has before any others, and reads no more of them than it shows', function()
+  it('lists the arguments of the tool first, and reads no more of them than it shows', function()
     local prompt
     vim.ui.select = function(_, opts) prompt = opts.prompt end
     local args = { z_path = 'a.txt', a = { text = ('\027'):rep(4e6) } }
@@ -249,7 +240,7 @@ describe('a picker', function()
     local began = vim.uv.hrtime()
     ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
     t.wait(function() return prompt end)
-    t.ok(vim.uv.hrtime() - began < 2e9, 'it reads the whole text')
+    t.ok(vim.uv.hrtime() - began < 2e9)
     t.matches('z_path: "a.txt"', prompt)
     t.matches('and %d+ more arguments', prompt)
   end)
@@ -264,7 +255,7 @@ describe('a picker', function()
     t.eq({ 'deny', 'not here' }, { said[1].choice, said[1].reason })
   end)
 
-  it('that answers with what it was not given has said no', function()
+  it('that returns an unknown item denies', function()
     for _, nonsense in ipairs({ 'once', { name = 'everything' }, 3 }) do
       vim.ui.select = function(_, _, on_choice) on_choice(nonsense) end
       local _, said = ask({ require('mcp-tools.ui.approval.askers').select })

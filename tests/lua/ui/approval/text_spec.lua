@@ -15,7 +15,7 @@ local function page_of(args, more, width)
   return page
 end
 
---- The page of a call whose preview is a text.
+--- The page of a call with this text as preview.
 local function previewed(change, args, definition, more)
   definition = vim.tbl_extend('force', { name = 'x', description = 'x' }, definition or {})
   definition.preview = function() return change end
@@ -42,7 +42,7 @@ local function has(args, part)
 end
 
 describe('arguments in a question', function()
-  it('are the numbers that run, to the last digit', function()
+  it('show numbers to the last digit', function()
     for number, digits in pairs({
       [999999999999999] = '999999999999999',
       [100000000000000.5] = '100000000000000.5',
@@ -61,7 +61,7 @@ describe('arguments in a question', function()
     has({ flag = true, none = vim.NIL }, 'none: null')
   end)
 
-  it('are all there, however long the first ones are', function()
+  it('are all shown, however long the first ones are', function()
     for _, long in ipairs({ ('a'):rep(3e6), ('a\n'):rep(1e6), { ('a'):rep(1e5), ('b'):rep(1e5) } }) do
       has({ a = long, b = long, command = 'rm -r /' }, 'command: "rm -r /"')
       has({ a = long, b = long, command = 'rm -r /' }, 'arguments, CUT: 2 of 3 are too long to show completely')
@@ -69,18 +69,16 @@ describe('arguments in a question', function()
     t.ok(#shown({ a = ('a'):rep(3e6), b = ('b\n'):rep(1e6) }) < 2e5)
   end)
 
-  it('are said to be cut wherever the cut falls', function()
+  it('are marked as truncated at any position', function()
     for first = 1, 400, 7 do
       local value = ('a'):rep(first) .. '\n' .. ('b'):rep(70000) .. 'rm -r /'
-      t.eq(
-        { first, 'arguments, CUT: 1 of 1 are too long to show completely' },
-        { first, lines_of({ value = value })[5] }
-      )
+      local marked = 'arguments, CUT: 1 of 1 are too long to show completely'
+      t.eq({ first, marked }, { first, lines_of({ value = value })[5] })
     end
     t.eq('arguments', lines_of({ value = ('a\n'):rep(1000) })[5])
   end)
 
-  it('are counted where there are too many', function()
+  it('are counted when there are too many', function()
     local args = {}
     for i = 1, 50000 do
       args[('key%05d'):format(i)] = i
@@ -91,7 +89,7 @@ describe('arguments in a question', function()
     t.ok(all:find('… CUT: %d+ more'))
   end)
 
-  it('are left out where they are what they would be anyhow, but for those of strangers', function()
+  it('are omitted where a bundled tool has the same default', function()
     local properties =
       { path = {}, dry_run = { default = true }, list = { default = { 1 } }, regex = { default = false } }
     local function rows(args, origin)
@@ -105,7 +103,7 @@ describe('arguments in a question', function()
     t.matches('regex: false', rows({ path = 'a', regex = false }, 'server'))
   end)
 
-  it('cannot look like two: quotes and backslashes are escaped', function()
+  it('have escaped quotes and backslashes', function()
     has({ a = [[x\", b: "y]] }, [[a: "x\\\", b: \"y"]])
     has({ [ [[a"\]] ] = 1 }, [["a\"\\": 1]])
   end)
@@ -131,7 +129,7 @@ describe('on the first screen', function()
     },
   }
 
-  it('arguments begin, however long everything before them is', function()
+  it('arguments begin, however long the text before them is', function()
     local page = page_of({ command = 'rm -rf /', text = long }, hostile)
     t.ok(row_of(page, 'command: "rm -rf /"') <= FIRST_SCREEN)
     for row = 1, FIRST_SCREEN do
@@ -139,14 +137,14 @@ describe('on the first screen', function()
     end
   end)
 
-  it('files outside the project come first, and how many there are', function()
+  it('files outside the project come first, with their number', function()
     local page = page_of({}, hostile)
     t.matches('^file    /etc/yy.*…y+/shadow  OUTSIDE the project$', page.rows[row_of(page, 'OUTSIDE')])
     row_of(page, '… and 19998 more files, 1 of all OUTSIDE the project')
     t.ok(#page.rows < 2000, 'a bound for all of it')
   end)
 
-  it('of the narrowest screen stands what speaks against a call, and its file at the end', function()
+  it('of any width the reasons against a call and the end of its file are shown', function()
     local files = { { path = '/etc/' .. ('y'):rep(40) }, { path = '/p/a' } }
     for width = 1, 40 do
       local page = page_of({ command = 'rm' }, { targets = files }, width)
@@ -157,15 +155,15 @@ describe('on the first screen', function()
     end
   end)
 
-  it('what is no file is not called one outside', function()
+  it('a name that is not a file is not shown as one outside', function()
     local page = page_of({}, { targets = { { path = 'fugitive:///p/.git//0/x', other = true } } })
     t.matches('^file    fugitive:///p/.git//0/x  NOT a regular FILE$', page.rows[row_of(page, 'fugitive')])
   end)
 
-  it('short arguments come before long ones, those that the tool knows before others', function()
-    local page = page_of({ a = long, b = 'x\ny', z = 1, unknown = true }, {
-      call = { definition = { input_schema = { properties = { z = {}, a = {}, b = {} } } } },
-    })
+  it('short arguments come before long ones, those of the tool before others', function()
+    local definition = { input_schema = { properties = { z = {}, a = {}, b = {} } } }
+    local args = { a = long, b = 'x\ny', z = 1, unknown = true }
+    local page = page_of(args, { call = { definition = definition } })
     local order = { 'z: 1', 'unknown: true', 'b: text of 2 lines', 'a: "a ba b' }
     for i = 2, #order do
       t.ok(row_of(page, order[i - 1]) < row_of(page, order[i]), order[i])
@@ -178,7 +176,7 @@ describe('on the first screen', function()
     t.ok(row_of(page, 'a: 1') > row_of(page, '+new') and row_of(page, 'body: "a b') > row_of(page, 'a: 1'))
   end)
 
-  it('what a whole difference says is not said again', function()
+  it('arguments that a complete diff shows are not repeated', function()
     local args = { path = 'lua/x.lua', changedtick = 7, edits = { { search = 'old', replace = 'new' } } }
     local function question_of(preview, origin)
       return previewed(preview, args, { source = { origin = origin or 'bundled' }, previewed = { 'edits' } })
@@ -194,14 +192,14 @@ describe('on the first screen', function()
     t.ok(row_of(question_of(HEAD .. '+new\n', 'lua'), 'search: "old"'))
   end)
 
-  it('only what is bundled says so', function()
+  it('only bundled tools are called bundled', function()
     t.matches('^tool    x %(bundled%)  x$', previewed('', {}, { source = { origin = 'bundled' } }).rows[1])
     t.matches('^tool    "x %(bundled%)"  x$', page_of({}, { call = { name = 'x (bundled)' } }).rows[1])
     t.matches('^source  registered', page_of({}).rows[2])
   end)
 end)
 
-it('what was cut of the head stands whole at the end', function()
+it('a truncated reason is shown in full at the end', function()
   local reason = ('because '):rep(100) .. 'of that'
   local page = page_of({ a = 1 }, { reason = reason, targets = { { path = '/etc/' .. ('z'):rep(200) .. '/end' } } })
   local all = table.concat(page.rows):gsub('↪ ', '')
@@ -210,7 +208,7 @@ it('what was cut of the head stands whole at the end', function()
   t.ok(all:find(('because '):rep(100) .. 'of that', 1, true))
 end)
 
-describe('colours', function()
+describe('highlights', function()
   local function coloured(page, name)
     local parts = {}
     for _, mark in ipairs(page.marks) do
@@ -221,7 +219,7 @@ describe('colours', function()
     return parts
   end
 
-  it('are those of labels, of a diff and of what lies outside', function()
+  it('mark labels, diffs and files outside', function()
     local targets = { { path = '/etc/hosts' } }
     local page = previewed('@@ -1 +1 @@\n-old\n+new\n same', { path = '/etc/hosts' }, nil, { targets = targets })
     t.eq({ '-old' }, coloured(page, 'Removed'))
@@ -231,14 +229,14 @@ describe('colours', function()
     t.eq({ 'tool', 'source', 'client', 'reason', 'file', '  path: ' }, coloured(page, 'Label'))
   end)
 
-  it('go on in the next row', function()
+  it('continue in the next row', function()
     local long = ('+x'):rep(100)
     local page = previewed(long)
     t.eq(long, table.concat(coloured(page, 'Added')))
   end)
 end)
 
-it('a row has room for wide characters, and none is torn', function()
+it('a row is broken between wide characters', function()
   local value = ('漢é'):rep(200)
   local page = page_of({ value = value })
   local joined = {}
@@ -249,7 +247,7 @@ it('a row has room for wide characters, and none is torn', function()
   t.ok(table.concat(joined):find(value, 1, true))
 end)
 
-it('a text of very many lines is counted to ten thousand, and shown as far as anybody reads', function()
+it('a text is counted up to ten thousand lines and shown in part', function()
   has({ text = ('a\n'):rep(9998) .. 'b' }, 'text of 9999 lines')
   has({ text = ('\n'):rep(500000) }, 'text of more than 10000 lines')
   t.ok(#lines_of({ text = ('\n'):rep(500000) }) < 2500)

@@ -5,7 +5,7 @@ local interview = require('mcp-tools.ui.interview')
 local mcp_tools = require('mcp-tools')
 local t = require('helpers')
 
-describe('an editor without a person', function()
+describe('an editor without a user', function()
   before_each(function()
     config.setup({ tools = { interview = true } }) -- a group of guill/mcp-tools.nvim
     require('mcp-tools.core').get()
@@ -23,7 +23,7 @@ describe('an editor without a person', function()
     return result, err
   end
 
-  it('is told so at once, and what is wrong with the questions before', function()
+  it('reports that, after it has checked the questions', function()
     local _, err = call({ questions = { { question = 'a' } } })
     t.eq('capability_missing', err.code)
     t.matches('no UI', err.message)
@@ -44,7 +44,7 @@ describe('an editor without a person', function()
     t.eq({ completed = false, timed_out = true, answers = {} }, result)
   end)
 
-  it('hears nothing after a cancel', function()
+  it('gets no answer after a cancel', function()
     local called = false
     local handle = mcp_tools.interview({ { question = 'a' } }, nil, function() called = true end)
     handle:cancel()
@@ -54,7 +54,7 @@ describe('an editor without a person', function()
   end)
 end)
 
-it('what is wrong with questions is said with the number of the question', function()
+it('faults of questions have the number of the question', function()
   for _, case in ipairs({
     { {}, 'questions array is required and must not be empty' },
     { 'x', 'questions array is required' },
@@ -70,7 +70,7 @@ it('what is wrong with questions is said with the number of the question', funct
 end)
 
 describe('answers', function()
-  it('of one choice are its text; what was typed last counts instead', function()
+  it('of one choice are its text, or the last typed text', function()
     local all = answers.new({ { question = 'q', choices = { 'a', 'b' } } })
     t.eq({ 'missing', nil }, { all:next(), all:answer(1) })
     all:choose(1)
@@ -86,7 +86,7 @@ describe('answers', function()
     t.eq({ completed = true, answers = { { question = 'q', answer = 'a' } } }, all:result())
   end)
 
-  it('of several are lists in the order of the choices, text last', function()
+  it('of several choices are lists in the order of the choices, text last', function()
     local all = answers.new({ { question = 'q', choices = { 'a', 'b', 'c' }, multiselect = true, default_choice = 2 } })
     t.eq({ 'c' }, all:answer(1))
     all:choose(1)
@@ -101,7 +101,7 @@ describe('answers', function()
     t.eq('end', all:next())
   end)
 
-  it('stay when the person goes back and on, and begin with what was given', function()
+  it('are kept when the user goes back, and start with the defaults', function()
     local all = answers.new({
       { question = 'one', default = 'text' },
       { question = 'two', choices = { 'a', 'b' }, default_choice = 1, default = 'not yet' },

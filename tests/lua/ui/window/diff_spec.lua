@@ -21,7 +21,7 @@ local function has(list, ...)
 end
 
 describe('a difference', function()
-  it('tells what goes from the head of a file, however it looks', function()
+  it('distinguishes removed lines from the header of a file', function()
     local lines = { '--- a/x', '+++ b/x', '@@ -1,2 +1,2 @@', '--- a', '-x', '+++ b', '+y', '--- a/z', '+++ b/z', ' z' }
     t.eq({
       '1:--- a/x:Heading',
@@ -36,7 +36,7 @@ describe('a difference', function()
     }, parts(lines, diff.spans(lines)))
   end)
 
-  it('has the colours of the language of each file in what comes and stays, and behind a margin', function()
+  it('highlights the language of each file in added and unchanged lines, also after a margin', function()
     local lines = { '--- a/x.lua', '+++ b/x.lua', '@@ -1,2 +1,2 @@', ' local a = 1', '-local b', '+local c' }
     vim.list_extend(lines, { '--- a/y.c', '+++ b/y.c', '@@ -0,0 +1 @@', '+return 0;' })
     local list = parts(lines, diff.spans(lines))
@@ -46,7 +46,7 @@ describe('a difference', function()
     t.eq({ { 5, 12, 'Added' }, { 6, 10, '@keyword.lua' } }, vim.list_slice(spans[3], 1, 2))
   end)
 
-  it('says no more of a text that is none, and of much that is to be parsed', function()
+  it('highlights only + and - in other text, and in very much text', function()
     t.eq({ '1:+x:Added', '3:-y:Removed' }, parts({ '+x', 'z', '-y' }, diff.spans({ '+x', 'z', '-y' })))
     local many = { '+++ b/x.lua', '@@ -0,0 +1,500 @@' }
     for i = 3, 502 do
@@ -77,7 +77,7 @@ local function groups(lines)
 end
 
 describe('a proposed line', function()
-  it('has the colours of its language, unless there is so much that the person would wait for them', function()
+  it('has the highlights of its language, unless there is too much text', function()
     vim.bo.filetype = 'lua'
     t.ok(groups({ 'local x = 1' })['@keyword.lua'])
     t.eq(nil, groups({ 'local x = { ' .. ('1, '):rep(20000) .. '}' })['@keyword.lua'])

@@ -10,14 +10,14 @@ local t = require('helpers')
 
 local api = vim.api
 
-describe('the place of a floating window', function()
+describe('the position of a floating window', function()
   before_each(function()
     vim.o.lines, vim.o.columns, vim.o.cmdheight = 24, 80, 1
   end)
 
   after_each(function() vim.cmd('silent! only | %bwipeout!') end)
 
-  it('is in the half in which the cursor is not', function()
+  it('is in the half without the cursor', function()
     t.eq({ row = 14, height = 6 }, float.place(6))
     vim.cmd('botright 4new')
     t.eq({ row = 0, height = 6 }, float.place(6))
@@ -30,13 +30,13 @@ describe('the place of a floating window', function()
     t.eq(13, float.place(17).height)
   end)
 
-  it('stays as it is, unless it hides the line of the cursor', function()
+  it('does not change, unless it hides the line of the cursor', function()
     t.eq(9, float.place(6, nil, 9).row)
     vim.cmd('botright 12new')
     t.ok(float.place(6, nil, 9).row ~= 9)
   end)
 
-  it('is beside what was opened, and lower where that leaves less room', function()
+  it('is beside the opened window, and smaller if there is less room', function()
     vim.cmd('botright 5new')
     local opened = api.nvim_get_current_win()
     vim.cmd.wincmd('p')
@@ -49,7 +49,7 @@ describe('the place of a floating window', function()
   end)
 end)
 
----A kind of window with a line of text, and a field below it.
+---A kind of window with a line of text and a field below it.
 local Window = float.kind({ zindex = 50, max_width = 40, field = 2 })
 
 function Window:layout() return { { row = 2, height = 1 }, { row = 5, height = 1 } } end
@@ -108,7 +108,7 @@ describe('a floating window', function()
     t.eq(1, #api.nvim_list_wins())
   end)
 
-  it('is there as long as it is wanted, and is not entered by itself', function()
+  it('is open as long as its subject is shown, and is not entered automatically', function()
     local one, two = { text = 'one' }, { text = 'two' }
     keeper:show(one)
     local shown = is_shown(one)
@@ -124,7 +124,7 @@ describe('a floating window', function()
     t.eq({ 1, 0 }, { #api.nvim_list_wins(), #closed })
   end)
 
-  it('comes again when something else closes it, on whichever tab page the person is', function()
+  it('opens again when something else closes it, on any tab page', function()
     local one = show()
     for _, command in ipairs({ 'only', 'tabnew', 'tabonly', 'tabnew', 'tabclose' }) do
       vim.cmd(command)
@@ -134,7 +134,7 @@ describe('a floating window', function()
     t.ok(one.saved >= 4)
   end)
 
-  it('that is closed from inside says so, once', function()
+  it('that is closed from inside is reported as closed, once', function()
     show()
     keeper:focus()
     vim.cmd.close()
@@ -144,7 +144,7 @@ describe('a floating window', function()
     t.eq({ { 'one' }, 1 }, { closed, #api.nvim_list_wins() })
   end)
 
-  it('keeps the cursor when the screen gets another size', function()
+  it('keeps the cursor when the size of the screen changes', function()
     local before = is_shown(show())
     keeper:focus()
     for _, index in ipairs({ 1, 2 }) do
@@ -157,7 +157,7 @@ describe('a floating window', function()
     t.eq(text, api.nvim_get_current_win())
   end)
 
-  it('is entered by itself for who wants that, once, and is deaf for a moment', function()
+  it('can be entered automatically once, and ignores keys for a moment', function()
     may_enter = true
     local one = show()
     t.eq(1, keeper.shown:cursor())
@@ -173,7 +173,7 @@ describe('a floating window', function()
     t.eq(nil, keeper.shown:cursor())
   end)
 
-  it('tries again until the editor lets it open', function()
+  it('retries until the editor allows it to open', function()
     local one = { text = 'one' }
     fault = 'E565: Not allowed to change text or change window'
     keeper:show(one)
@@ -183,21 +183,19 @@ describe('a floating window', function()
     is_shown(one)
   end)
 
-  it('that can never be shown is told of in the log, once', function()
-    local function told()
-      return #vim.tbl_filter(
-        function(line) return line:find('WARN .*the spec window could not be updated.*: a mistake of ours') ~= nil end,
-        log.lines()
-      )
+  it('that can never be opened is logged once', function()
+    local function count()
+      local pattern = 'WARN .*the spec window could not be updated.*: a mistake of ours'
+      return #vim.tbl_filter(function(line) return line:find(pattern) ~= nil end, log.lines())
     end
     fault = 'a mistake of ours'
     keeper:show({ text = 'one' })
-    t.wait(function() return told() > 0 end, 3000)
+    t.wait(function() return count() > 0 end, 3000)
     t.wait(function() return keeper.failures > 11 end)
-    t.eq(1, told())
+    t.eq(1, count())
   end)
 
-  it('is left for the window that the person came from, or for another one when that is gone', function()
+  it('returns to the previous window, or to another one when that is gone', function()
     local one = show()
     vim.cmd.new()
     local upper = api.nvim_get_current_win()
@@ -210,13 +208,11 @@ describe('a floating window', function()
     keeper:leave()
     t.eq(text, api.nvim_get_current_win())
     keeper:focus()
-    keeper:key(function() -- an answer
-      keeper:hide(one)
-    end)()
+    keeper:key(function() keeper:hide(one) end)() -- an answer
     t.eq(text, api.nvim_get_current_win())
   end)
 
-  it('stays until the user leaves it if what it shows ends meanwhile', function()
+  it('stays until the user leaves it if its subject ends', function()
     local one, two = show(), { text = 'two' }
     local shown = keeper.shown
     keeper:focus()
@@ -232,7 +228,7 @@ describe('a floating window', function()
     keeper:hide(two)
   end)
 
-  it('is left at once if the user has answered from inside by a command', function()
+  it('is left immediately if the user has answered by a command', function()
     local one, two = show(), { text = 'two' }
     keeper:focus()
     keeper:hide(one, true)
@@ -243,11 +239,9 @@ describe('a floating window', function()
   end)
 
   for _, event in ipairs({ 'WinEnter', 'WinLeave' }) do
-    it(('is entered and left though an autocommand for %s throws'):format(event), function()
+    it(('is entered and left even if an autocommand for %s throws'):format(event), function()
       show()
-      local id = api.nvim_create_autocmd(event, {
-        callback = function() error('of the person') end,
-      })
+      local id = api.nvim_create_autocmd(event, { callback = function() error('of the user') end })
       keeper:focus()
       local inside = keeper.shown:cursor()
       keeper:leave()
@@ -258,7 +252,7 @@ describe('a floating window', function()
   end
 end)
 
-it('a frame names as many keys as it has room for, and how much there is below', function()
+it('a border has as many keys as fit, and the number of hidden lines', function()
   local keys = render.keys({ { 'y', 'yes' }, { '<C-X>', 'something long' }, { 'n', 'no' } }, 14)
   local texts = vim.tbl_map(function(chunk) return chunk[1] end, keys)
   t.eq({ ' y ', 'yes ', ' n ', 'no ' }, texts)
@@ -274,9 +268,9 @@ describe('the help of a window', function()
     vim.cmd('silent! %bwipeout!')
   end)
 
-  it('takes the key that closes it, and leaves the next ones alone', function()
+  it('consumes the key that closes it, and no later ones', function()
     if vim.fn.has('nvim-0.11') == 0 then
-      return -- a key cannot be taken
+      return -- this version cannot consume a key
     end
     local ran = {}
     for _, key in ipairs({ 'q', 'y' }) do
@@ -326,7 +320,7 @@ local OPEN = {
   ['the dashboard'] = shown({ float = true }),
 }
 
-describe('what a person has for their own texts', function()
+describe('options of the user for text', function()
   local own = { number = true, statuscolumn = '%l', signcolumn = 'yes', foldmethod = 'marker', foldlevel = 0 }
   own.spell, own.list, own.colorcolumn = true, true, '10'
 
@@ -344,7 +338,7 @@ describe('what a person has for their own texts', function()
   end)
 
   for what, open in pairs(OPEN) do
-    it('hides nothing and adds nothing in ' .. what, function()
+    it('have no effect in ' .. what, function()
       local here = api.nvim_get_current_win()
       local window = open()
       api.nvim_win_call(window, function()

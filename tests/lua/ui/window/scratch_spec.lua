@@ -14,7 +14,7 @@ local function values(scope)
 end
 
 describe('the window at the bottom', function()
-  it("leaves the person's options as they are, for this window and those to come", function()
+  it("does not change the user's options for any window", function()
     vim.o.number, vim.o.relativenumber, vim.o.wrap, vim.o.linebreak = true, true, false, false
     local here, everywhere = values('local'), values('global')
     for _, title in ipairs({ 'above it', false }) do
@@ -34,7 +34,7 @@ describe('the window at the bottom', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('is there although the screen has no room for one more', function()
+  it('opens even if the screen has no room for another window', function()
     local lines, here = vim.o.lines, nil
     vim.o.lines = 12
     while pcall(vim.cmd.split) do
@@ -53,7 +53,7 @@ describe('the window at the bottom', function()
     vim.o.lines = lines
   end)
 
-  it('replaces a buffer of the same name that a session has restored', function()
+  it('replaces a buffer of the same name from a restored session', function()
     vim.cmd('new | file mcp-tools://test')
     local restored = vim.api.nvim_get_current_buf()
     local buffer = scratch.show('test', { 'a line' })
@@ -62,7 +62,7 @@ describe('the window at the bottom', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('takes the window of nothing else, such as a text under review', function()
+  it('does not reuse the window of another buffer, such as a text under review', function()
     local other = vim.api.nvim_create_buf(false, true)
     vim.api.nvim_buf_set_name(other, 'mcp-tools://new/1/a.txt')
     vim.cmd.sbuffer(other)
@@ -71,7 +71,7 @@ describe('the window at the bottom', function()
     vim.cmd('%bwipeout!')
   end)
 
-  it('shows other lines in place, for as long as it is seen', function()
+  it('is updated in place while it is open', function()
     local lines = { 'one', 'two', 'three' }
     local buffer = scratch.show('test', function() return lines end)
     vim.api.nvim_win_set_cursor(0, { 2, 1 })
@@ -85,7 +85,7 @@ describe('the window at the bottom', function()
     t.eq(false, scratch.update(buffer))
   end)
 
-  it('shows what has not been on the screen, page by page, for a key that agrees to all of it', function()
+  it('is revealed page by page for a key that agrees to all of it', function()
     local lines = t.lines(40, 'line %d')
     scratch.show('test', lines)
     vim.cmd.redraw()
@@ -105,20 +105,11 @@ describe('the window at the bottom', function()
 
   local function fill(rows) rows:add({ 'a row' }, { kind = 'row', id = 'row' }) end
 
-  it('as a float names its keys in the frame, and hands them what the cursor is on', function()
+  it('as a float shows its keys in the border, and passes them the item at the cursor', function()
     local pressed
-    scratch.show('test', fill, {
-      rows = true,
-      float = true,
-      keys = {
-        {
-          lhs = 'x',
-          description = 'does it',
-          word = 'do it',
-          run = function(item) pressed = item.id end,
-        },
-      },
-    })
+    local function run(item) pressed = item.id end
+    local keys = { { lhs = 'x', description = 'does it', word = 'do it', run = run } }
+    scratch.show('test', fill, { rows = true, float = true, keys = keys })
     local footer = vim.iter(vim.api.nvim_win_get_config(0).footer):map(function(chunk) return chunk[1] end)
     t.eq(' q close  ? keys  x do it ', footer:join(''))
     vim.api.nvim_feedkeys('x', 'xt', false)
@@ -126,7 +117,7 @@ describe('the window at the bottom', function()
     vim.cmd.close()
   end)
 
-  it('keeps the cursor on what it was on when rows come before it', function()
+  it('keeps the cursor on its item when rows are inserted before it', function()
     local before = 0
     local buffer = scratch.show('test', function(rows)
       for i = 1, before do
@@ -140,13 +131,10 @@ describe('the window at the bottom', function()
     vim.cmd.close()
   end)
 
-  it('is left to who opens a text in it', function()
+  it('is an ordinary window for a file that is opened in it', function()
     for _, alone in ipairs({ false, true }) do
       local path, ended = vim.fn.tempname(), false
-      scratch.show('test', fill, {
-        rows = true,
-        on_close = function() ended = true end,
-      })
+      scratch.show('test', fill, { rows = true, on_close = function() ended = true end })
       if alone then
         vim.cmd.only()
       end
@@ -156,7 +144,7 @@ describe('the window at the bottom', function()
     end
   end)
 
-  it('as a float gives way to another window that is entered, which it would cover', function()
+  it('as a float closes when another window is entered, which it would cover', function()
     local buffer = scratch.show('float', fill, { rows = true, float = true })
     scratch.show('other', { 'a line' }, { stay = true })
     t.eq(true, vim.api.nvim_buf_is_valid(buffer))
@@ -165,15 +153,12 @@ describe('the window at the bottom', function()
     vim.cmd.close()
   end)
 
-  it('goes with its buffer, and its buffer with it, once', function()
+  it('is closed with its buffer, and its buffer with it, once', function()
     local ended = 0
     for _, float in ipairs({ true, false }) do
       for i, command in ipairs({ 'close', 'bwipeout' }) do
-        local buffer = scratch.show('test', fill, {
-          rows = true,
-          float = float,
-          on_close = function() ended = ended + 1 end,
-        })
+        local function on_close() ended = ended + 1 end
+        local buffer = scratch.show('test', fill, { rows = true, float = float, on_close = on_close })
         local window = vim.api.nvim_get_current_win()
         vim.cmd(command)
         t.eq({ false, false }, { vim.api.nvim_win_is_valid(window), vim.api.nvim_buf_is_valid(buffer) })

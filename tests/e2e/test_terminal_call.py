@@ -110,7 +110,7 @@ async def test_mistakes(screen: Terminal) -> None:
         screen,
         'test_echo {"text":hi}',
         "not called; CTRL-W w enters ",
-        "The arguments must be a JSON object: ",
+        "The arguments must be NAME=VALUE or a JSON",
         'An example: {"text": "text"}. Yours:',
     )
     shown = await call(

@@ -4,6 +4,7 @@ local bridge = require('mcp-tools.bridge')
 local agents = require('mcp-tools.agents')
 local log = require('mcp-tools.log')
 local private_files = require('mcp-tools.files.private_json')
+local project = require('mcp-tools.instances.project')
 
 local api, fn = vim.api, vim.fn
 
@@ -35,12 +36,14 @@ local function file(body)
   return path
 end
 
+--- The command `mcp-tools` is on PATH in these terminals.
 ---@param command string[]
 ---@param env table<string, string>?
 ---@param on_exit fun()
 ---@return integer job
 local function run(command, env, on_exit)
-  local opts = { env = env and next(env) and env or nil, on_exit = on_exit }
+  local path = vim.fs.joinpath(project.plugin_dir(), 'bin') .. ':' .. (vim.env.PATH or '')
+  local opts = { env = vim.tbl_extend('keep', env or {}, { PATH = path }), on_exit = on_exit }
   if fn.has('nvim-0.11') == 1 then
     opts.term = true
     return fn.jobstart(command, opts)

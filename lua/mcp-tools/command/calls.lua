@@ -18,17 +18,46 @@ local function registry()
   return core.get().registry
 end
 
+---@param definition mcp-tools.Definition?
+---@return table<string, any> properties of the schema
+local function properties_of(definition)
+  local schema = definition and definition.input_schema
+  return type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
+end
+
+--- Reads arguments such as `path=a.lua limit=5 query="two words"`. Values of arguments that are not strings are JSON.
 ---@param text string
+---@param properties table<string, any>
 ---@return table? args, string? err
-local function decode(text)
+local function read_words(text, properties)
+  local args = {}
+  while text ~= '' do
+    local name, rest = text:match('^([%w_%-]+)=(.*)$')
+    if not name then
+      return nil, ('neither JSON nor NAME=VALUE at %q'):format(text:sub(1, 20))
+    end
+    local quoted = rest:match('^"[^"\\]*"') or rest:match('^".-[^\\]"')
+    local value = quoted or rest:match('^%S*')
+    local is_text = (type(properties[name]) == 'table' and properties[name].type) == 'string' and not quoted
+    local ok, decoded = pcall(vim.json.decode, value)
+    args[name] = not is_text and ok and decoded or value
+    text = vim.trim(rest:sub(#value + 1))
+  end
+  return args
+end
+
+---@param text string
+---@param definition mcp-tools.Definition?
+---@return table? args, string? err
+local function decode(text, definition)
   if text == '' then
     return vim.empty_dict()
+  elseif not vim.startswith(text, '{') then
+    return read_words(text, properties_of(definition))
   end
   local ok, decoded = pcall(vim.json.decode, text)
   if not ok then
     return nil, (tostring(decoded):gsub('^.-:%d+: ', ''))
-  elseif type(decoded) ~= 'table' or (vim.islist(decoded) and #decoded > 0) then
-    return nil, 'not an object'
   end
   return decoded
 end
@@ -114,18 +143,18 @@ end
 
 ---@type mcp-tools.Subcommand
 M.call = {
-  usage = 'TOOL [JSON]',
+  usage = 'TOOL [NAME=VALUE … | JSON]',
   description = 'run a tool; the window shows its progress, questions and result as a client would get them, and the'
     .. ' traceback of an error',
   run = function(rest)
     local name, text = rest:match('^(%S+)%s*(.*)$')
     if not name then
-      return notify.error('which tool? :McpTools call TOOL [JSON]')
+      return notify.error('which tool? :McpTools call TOOL [NAME=VALUE … | JSON]')
     end
-    local args, fault = decode(text)
     local definition = registry():find_tool(name)
+    local args, fault = decode(text, definition)
     if not args then
-      local lines = { 'The arguments must be a JSON object: ' .. fault }
+      local lines = { 'The arguments must be NAME=VALUE or a JSON object: ' .. fault }
       table.insert(lines, definition and ('An example: %s. Yours:'):format(example(definition)))
       table.insert(lines, '  ' .. text)
       return call_view.new(name, {}).refuse(lines)
@@ -136,7 +165,18 @@ M.call = {
       view.waits()
     end
   end,
-  complete = names,
+  arguments = 20,
+  complete = function(_, rest)
+    local name = rest:match('^(%S+)%s')
+    if not name then
+      return names()
+    end
+    local list = vim.tbl_keys(properties_of(registry():find_tool(name)))
+    table.sort(list)
+    return vim.tbl_map(function(argument)
+      return argument .. '='
+    end, list)
+  end,
 }
 
 local function executor()

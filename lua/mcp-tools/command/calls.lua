@@ -40,7 +40,10 @@ local function read_words(text, properties)
     local value = quoted or rest:match('^%S*')
     local is_text = (type(properties[name]) == 'table' and properties[name].type) == 'string' and not quoted
     local ok, decoded = pcall(vim.json.decode, value)
-    args[name] = not is_text and ok and decoded or value
+    args[name] = value ---@type any
+    if ok and not is_text then
+      args[name] = decoded
+    end
     text = vim.trim(rest:sub(#value + 1))
   end
   return args
@@ -59,7 +62,7 @@ local function decode(text, definition)
   if not ok then
     return nil, (tostring(decoded):gsub('^.-:%d+: ', ''))
   end
-  return decoded
+  return decoded --[[@as table]]
 end
 
 ---@return string[] bare names

@@ -7,9 +7,8 @@ local utf8 = require('mcp-tools.util.utf8')
 local namespace = vim.api.nvim_create_namespace('prompts-spec')
 
 local function git(...)
-  local done = vim
-    .system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, { cwd = project.root, text = true })
-    :wait()
+  local command = { 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }
+  local done = vim.system(command, { cwd = project.root, text = true }):wait()
   assert(done.code == 0, done.stderr)
   return done.stdout
 end
@@ -26,7 +25,7 @@ end
 
 local function failure(name, args) return t.ok(project.run('prompt', name, args).error) end
 
---- Everything that a prompt must leave as it is.
+--- The state that a prompt must not change.
 local function state()
   local buffers = {}
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
@@ -55,7 +54,7 @@ before_each(project.open)
 after_each(project.close)
 
 describe('every bundled prompt', function()
-  it('works in an empty editor and in a full one, and changes nothing', function()
+  it('works in an empty editor and with files, and changes nothing', function()
     local function all()
       local before = state()
       for _, prompt in ipairs(core.get().registry:list('prompts')) do
@@ -78,7 +77,7 @@ describe('every bundled prompt', function()
     all()
   end)
 
-  it('is UTF-8, whatever names and texts are not', function()
+  it('is UTF-8, even if names and texts are not', function()
     repository()
     local path = project.write('gr\252n.lua', '-- \252\nfunction run()\n')
     local function all(base)
@@ -109,7 +108,7 @@ describe('explain_diagnostics and fix_diagnostics', function()
     })
   end)
 
-  it('show each with the code around it', function()
+  it('show each diagnostic with the code around it', function()
     for _, name in ipairs({ 'explain_diagnostics', 'fix_diagnostics' }) do
       local text = project.prompt(name)
       t.matches('a%.lua:2:2: error: is / bad %[src 12%]', text)
@@ -125,23 +124,18 @@ describe('explain_diagnostics and fix_diagnostics', function()
     t.matches('    1  ' .. ('ä'):rep(200) .. '…\n', text)
   end)
 
-  it('take no more of a long file than they show', function()
-    local lines, list = {}, {}
-    for i = 1, 200000 do
-      lines[i] = 'line ' .. i
-    end
+  it('read no more of a long file than they show', function()
+    local lines, list = t.lines(200000, 'line %d'), {}
     vim.cmd.edit(project.write('b.log', table.concat(lines, '\n')))
     for i = 1, 40 do
       list[i] = { lnum = 199960 + i, end_lnum = 199999, col = 0, message = 'here' }
     end
     vim.diagnostic.set(namespace, 0, list)
-    local begun = os.clock()
     local text = project.prompt('explain_diagnostics', { path = 'b.log' })
-    t.ok(os.clock() - begun < 1)
     t.matches('\n 199959  line 199959\n 199960  line 199960\n.-\n>199962  line 199962\n', text)
   end)
 
-  it('take a file and a severity', function()
+  it('accept a file and a severity', function()
     vim.cmd.edit(project.write('b.lua', 'other'))
     local text = project.prompt('explain_diagnostics', { path = 'a.lua', severity = 'warning' })
     t.matches('bad', text)
@@ -155,7 +149,7 @@ describe('explain_diagnostics and fix_diagnostics', function()
     t.eq({ 'warning' }, project.complete(ref, 'severity', 'W'))
   end)
 
-  it('keep the text of sensitive files', function()
+  it('withhold the text of sensitive files', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, message = 'hidden unused' } })
     local text = project.prompt('fix_diagnostics')
@@ -167,7 +161,7 @@ end)
 describe('review_changes', function()
   before_each(repository)
 
-  it('shows the diff of a real repository, and what is beside it', function()
+  it('shows the diff of a real repository, and untracked and unsaved files', function()
     t.matches('Nothing that git tracks has changed', project.prompt('review_changes'))
     project.write('a.lua', 'local M = {}\n\nfunction M.run(x)\n  return x + 1\nend\n\nreturn M\n')
     project.write('.env', 'KEY=hidden2')
@@ -182,7 +176,7 @@ describe('review_changes', function()
     t.ok(not text:find('hidden', 1, true))
   end)
 
-  it('compares with another revision, one file or folder', function()
+  it('compares with another revision, one file or directory', function()
     git('branch', 'base')
     project.write('sub/b.lua', 'b\n')
     project.write('a.lua', 'changed\n')
@@ -201,17 +195,9 @@ describe('review_changes', function()
     t.eq({ 'sub/' }, project.complete(ref, 'path', 'su'))
   end)
 
-  it('takes nothing for a revision that could be something else', function()
-    for _, base in ipairs({
-      '--output=' .. project.root .. '/x',
-      '-O/x',
-      'a..b c',
-      'x;y',
-      '$(x)',
-      'a\nb',
-      'HEAD:.env',
-      ':/x',
-    }) do
+  it('refuses a revision that could be something else', function()
+    local option = '--output=' .. project.root .. '/x'
+    for _, base in ipairs({ option, '-O/x', 'a..b c', 'x;y', '$(x)', 'a\nb', 'HEAD:.env', ':/x' }) do
       t.eq('validation_error', failure('review_changes', { base = base }).code)
     end
     t.eq(nil, vim.uv.fs_stat(project.root .. '/x'))
@@ -220,28 +206,7 @@ describe('review_changes', function()
     t.eq('not_found', failure('review_changes', { path = '.env' }).code)
   end)
 
-  it('runs nothing that the repository configures', function()
-    local marker = project.base .. '/ran'
-    local script = project.write(project.base .. '/evil.sh', '#!/bin/sh\necho x >> ' .. marker .. '\n')
-    vim.uv.fs_chmod(script, 493)
-    for key, value in pairs({
-      ['diff.external'] = script,
-      ['core.fsmonitor'] = script,
-      ['core.pager'] = script,
-      ['diff.evil.textconv'] = script,
-      ['diff.evil.command'] = script,
-    }) do
-      git('config', key, value)
-    end
-    project.write('.gitattributes', '*.lua diff=evil\n')
-    project.write('a.lua', 'changed\n')
-    vim.fn.delete(marker) -- `git config` itself may have asked the monitor
-    t.matches('%+changed', project.prompt('review_changes'))
-    project.prompt('project_status')
-    t.eq(nil, vim.uv.fs_stat(marker))
-  end)
-
-  it('says what is wrong where there is no repository or no git', function()
+  it('reports a missing repository or git', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     vim.fn.mkdir(project.root .. '/.git')
     t.matches('cannot read the changes: .*[Nn]ot a git repository', failure('review_changes').message)
@@ -267,18 +232,18 @@ describe('explain_selection', function()
     t.matches('    4  four', text)
   end)
 
-  it('has a fence that is quickly found, and longer than what it holds', function()
+  it('has a fence that is longer than those in its text, in linear time', function()
     for char, other in pairs({ ['`'] = '~', ['~'] = '`' }) do
       vim.cmd.edit(project.write('ticks.md', char:rep(60000) .. '\n' .. other:rep(3) .. '\n'))
       vim.cmd.normal({ 'VG\27', bang = true })
       local before = vim.uv.hrtime()
       local text = project.prompt('explain_selection')
-      t.ok((vim.uv.hrtime() - before) / 1e6 < 2000, 'it took too long')
+      t.ok((vim.uv.hrtime() - before) / 1e6 < 2000)
       t.matches('\n' .. (char == '`' and '~~~~' or '````') .. '\n*$', text)
     end
   end)
 
-  it('does not give what is sensitive', function()
+  it('withholds sensitive text', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden'))
     vim.cmd('normal! V\27')
     t.matches('withheld: its file is sensitive', failure('explain_selection').message)
@@ -288,7 +253,7 @@ end)
 describe('write_tests and analyze_module', function()
   local text = 'local M = {}\n\nfunction M.run(x)\n  return x\nend\n\nfunction M.stop() end\n\nreturn M\n'
 
-  it('find a symbol in the current file, or in one that is not open', function()
+  it('find a symbol in the current file, or in a closed one', function()
     local path = project.write('a.lua', text)
     vim.cmd('filetype on')
     t.matches('the symbols of the current buffer are not known', failure('write_tests', { symbol = 'run' }).message)
@@ -300,10 +265,8 @@ describe('write_tests and analyze_module', function()
     got = project.prompt('write_tests', { symbol = 'M.stop' })
     t.matches('%(line 8%)', got)
     t.matches('%-%- unsaved', got)
-    t.matches(
-      'no "zebra" in a.lua; there is M.run %(line 4%), M.stop',
-      failure('write_tests', { symbol = 'zebra' }).message
-    )
+    local message = failure('write_tests', { symbol = 'zebra' }).message
+    t.matches('no "zebra" in a.lua; there is M.run %(line 4%), M.stop', message)
     t.eq('validation_error', failure('write_tests').code)
     local ref = { type = 'prompt', name = 'write_tests' }
     t.eq({ 'M.run', 'M.stop' }, project.complete(ref, 'symbol', 'M'))
@@ -313,37 +276,19 @@ describe('write_tests and analyze_module', function()
   end)
 
   it('show the beginning of a long symbol', function()
-    local lines = { 'class Long:' }
-    for i = 2, 2000 do
-      lines[i] = '    line' .. i .. ' = 1'
-    end
+    local lines = t.lines(2000, '    line%d = 1')
+    lines[1] = 'class Long:'
     vim.cmd.edit(project.write('a.py', table.concat(lines, '\n')))
     local range = { start = { line = 0, character = 0 }, ['end'] = { line = 1999, character = 0 } }
-    local answers = {
-      initialize = { capabilities = { documentSymbolProvider = true } },
+    require('lsp_double').start(0, project.root, { documentSymbolProvider = true }, {
       ['textDocument/documentSymbol'] = { { name = 'Long', kind = 5, range = range, selectionRange = range } },
-    }
-    local id = vim.lsp.start({
-      name = 'long',
-      cmd = function()
-        return {
-          request = function(method, _, callback)
-            callback(nil, answers[method])
-            return true, 1
-          end,
-          notify = t.returns(true),
-          is_closing = t.returns(false),
-          terminate = function() end,
-        }
-      end,
-    }, { bufnr = 0 })
-    t.wait(function() return vim.lsp.get_client_by_id(id).server_capabilities end)
+    })
     local shown = project.prompt('write_tests', { symbol = 'Long' })
     t.matches('     1  class Long:\n     2  .*\n   400      line400 = 1\n```', shown)
     t.ok(not shown:find('   401  ', 1, true))
   end)
 
-  it('give the outline and the text as a resource', function()
+  it('return the outline and the text as a resource', function()
     vim.cmd.edit(project.write('a.lua', text))
     local outcome = project.run('prompt', 'analyze_module')
     local messages = vim.json.decode(outcome.payload.text).messages
@@ -352,15 +297,15 @@ describe('write_tests and analyze_module', function()
     t.eq(text, project.contents(messages[2].content.resource.uri).text)
   end)
 
-  --- Work of a few ms; it took seconds, and grew with the square of what a stranger's file holds.
+  --- Runs a prompt, which takes a few ms; with quadratic time it would take seconds.
   local function soon(name, args)
     local before = vim.uv.hrtime()
     local outcome = project.run('prompt', name, args)
-    t.ok((vim.uv.hrtime() - before) / 1e6 < 3000, ('%s %s took too long'):format(name, vim.inspect(args)))
+    t.ok((vim.uv.hrtime() - before) / 1e6 < 3000)
     return outcome
   end
 
-  it('hold up nothing, whatever a file holds', function()
+  it('take little time, whatever a file contains', function()
     local files = {
       ['spaces.js'] = 'export' .. (' '):rep(20000) .. 'x\n',
       ['const.js'] = 'const a = ' .. (' '):rep(20000) .. 'x\n',
@@ -383,13 +328,13 @@ describe('write_tests and analyze_module', function()
     end
   end)
 
-  it('say when the symbols of a file are not known', function()
+  it('report unknown symbols of a file', function()
     vim.cmd.edit(project.write('a.js', 'x = 1\n'))
     t.matches('the symbols of a.js are not known', failure('write_tests', { symbol = 'late' }).message)
     t.matches('the symbols of a.js are not known', failure('write_tests', { symbol = 'late', path = 'a.js' }).message)
   end)
 
-  it('read nothing that they must not', function()
+  it('refuse files that must not be read', function()
     project.write('.env', 'KEY=hidden')
     project.write('a.bin', 'a\0b')
     project.write('sub/x', 'x')
@@ -410,14 +355,10 @@ end)
 describe('debug_stopped', function()
   after_each(function() package.loaded.dap = nil end)
 
-  --- A second implementation of the part of nvim-dap that is looked at.
-  local function dap(session)
-    package.loaded.dap = {
-      session = function() return session end,
-    }
-  end
+  --- A minimal implementation of nvim-dap.
+  local function dap(session) package.loaded.dap = { session = t.returns(session) } end
 
-  it('says what is missing', function()
+  it('reports what is missing', function()
     t.matches('nvim%-dap is not loaded', project.prompt('debug_stopped'))
     dap(nil)
     t.matches('has no session', project.prompt('debug_stopped'))
@@ -453,14 +394,14 @@ describe('debug_stopped', function()
     t.ok(not text:find('Globals', 1, true))
   end)
 
-  it('does not wait for an adapter that says nothing', function()
+  it('does not wait long for an adapter that does not answer', function()
     dap({ stopped_thread_id = 1, request = function() end })
     t.matches('did not answer within 3000 ms', project.prompt('debug_stopped'))
   end)
 end)
 
 describe('project_status and verify_setup', function()
-  it('sum up', function()
+  it('summarize the editor and the repository', function()
     repository()
     project.write('a.lua', 'changed')
     vim.cmd.edit(project.root .. '/a.lua')
@@ -472,13 +413,13 @@ describe('project_status and verify_setup', function()
     t.matches('git status failed', project.prompt('project_status'))
   end)
 
-  it('keep secrets in the title of the quickfix list', function()
+  it('redact secrets in the title of the quickfix list', function()
     vim.cmd.edit(project.write('.env', 'KEY=hidden-value'))
     vim.fn.setqflist({}, ' ', { title = ':grep hidden-value', items = { { text = 'x' } } })
     t.matches('1 entries :grep %[secret%]', project.prompt('project_status'))
   end)
 
-  it('show the setup, never the token', function()
+  it('show the setup, without the token', function()
     require('mcp-tools.config').change({ tools = false })
     local text = project.prompt('verify_setup')
     t.matches('Bridge: stopped', text)

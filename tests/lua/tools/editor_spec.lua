@@ -50,28 +50,23 @@ describe('tools that show the state of the editor', function()
       t.has({ path = 'other.txt', modified = true }, state.files[1])
       t.has({ path = 'a.lua', visible = true }, state.files[2])
       t.eq('… 1 more', project.text('editor_state', { limit = 1 }):match('[^\n]+$'))
-      t.eq(
-        'a.lua, 3 lines; cursor in line 2, column 12, in one (lines 1-3)\n2:   return "ü" -- x\n\n'
-          .. '2 open files, 1 unsaved\nother.txt: unsaved\na.lua: shown',
-        project.text('editor_state')
-      )
+      local text = 'a.lua, 3 lines; cursor in line 2, column 12, in one (lines 1-3)\n2:   return "ü" -- x\n\n'
+      t.eq(text .. '2 open files, 1 unsaved\nother.txt: unsaved\na.lua: shown', project.text('editor_state'))
       vim.cmd('silent bwipeout! other.txt')
     end)
 
-    it('never takes a terminal or a float for the current file', function()
+    it('does not report a terminal or a float as the current file', function()
       edit('a.txt', 'text\n')
       open_float()
       t.eq('a.txt', calls.call('editor_state').current.path)
     end)
 
-    it('returns the selection, cut if it is too long', function()
+    it('returns the selection, truncated if it is long', function()
       edit('a.txt', 'one two\nthree\n' .. ('x'):rep(20000) .. '\n')
       keys('gg4lvj<Esc>')
       local found = calls.call('editor_state').selection
-      t.has(
-        { text = 'two\nthree', start_line = 1, start_column = 5, end_line = 2, end_column = 5, active = false },
-        found
-      )
+      t.has({ text = 'two\nthree', start_line = 1, start_column = 5, active = false }, found)
+      t.has({ end_line = 2, end_column = 5 }, found)
       t.matches('Selected last %(characters%), 1:5 to 2:5:\ntwo\nthree\n', project.text('editor_state'))
       keys('GV<Esc>')
       found = calls.call('editor_state').selection
@@ -90,22 +85,18 @@ describe('tools that show the state of the editor', function()
   end)
 
   describe('editor_registers', function()
-    it('tells the beginning of a large one and its size, and takes no more of it', function()
+    it('returns the beginning of a large register and its size, and reads no more of it', function()
       vim.fn.setreg('b', ('a line of a register\n'):rep(100000))
       local largest, found = 0, nil
-      t.calls(
-        vim.fn,
-        'eval',
-        function() found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1] end,
-        function(value) largest = math.max(largest, #tostring(value)) end
-      )
+      local function list() found = calls.call('editor_registers', { names = 'b', max_bytes = 100 }).registers[1] end
+      t.calls(vim.fn, 'eval', list, function(value) largest = math.max(largest, #tostring(value)) end)
       t.eq({ 2100000, true, 'lines' }, { found.bytes, found.truncated, found.kind })
       t.matches('^a line of a register\n', found.text)
       t.ok(#found.text <= 110 and largest < 10000, ('%d bytes'):format(largest))
       vim.fn.setreg('b', '')
     end)
 
-    it('gives those that hold something, cut and without secrets', function()
+    it('returns registers that are not empty, truncated and without secrets', function()
       edit('.env', 'MY_VALUE_OF_ENV=abcdef\nx\n')
       keys('gg"ayy')
       edit('a.txt', ('ü'):rep(50) .. '\n')
@@ -121,17 +112,15 @@ describe('tools that show the state of the editor', function()
       t.eq({ 'ü', 'characters', nil }, { by_name.c.text, by_name.c.kind, by_name.c.truncated })
       t.has({ text = 'üüüüü…', kind = 'lines', truncated = true, bytes = 101 }, by_name.b)
       t.ok(#calls.call('editor_registers').registers >= 4)
-      t.eq(
-        '"b (lines, the beginning of 101 bytes): üüüüü…',
-        project.text('editor_registers', { names = 'b', max_bytes = 11 })
-      )
+      local text = project.text('editor_registers', { names = 'b', max_bytes = 11 })
+      t.eq('"b (lines, the beginning of 101 bytes): üüüüü…', text)
     end)
 
-    it('says which do not exist, and asks for the clipboard', function()
+    it('refuses unknown registers, and asks before it reads the clipboard', function()
       refused('editor_registers', 'validation_error', 'no register =', { names = 'a=' })
       config.setup({ approval = { rule = function() end } })
       t.ok(calls.call('editor_registers', { names = 'a"' }))
-      t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- nobody is asked for none
+      t.eq('not_found', calls.fails('editor_registers', { names = 'a+' }).code) -- without a question
       local function paste() return { { 'copied' }, 'v' } end
       vim.g.clipboard = { name = 'ours', copy = { ['+'] = '', ['*'] = '' }, paste = { ['+'] = paste, ['*'] = paste } }
       vim.g.loaded_clipboard_provider = nil
@@ -139,15 +128,14 @@ describe('tools that show the state of the editor', function()
       local err = calls.fails('editor_registers', { names = 'a+' })
       vim.g.clipboard = nil
       vim.g.loaded_clipboard_provider = nil
-      t.eq('access_denied', err.code) -- nobody is there to be asked
-      t.wait(
-        function() return api.nvim_exec2('messages', { output = true }).output:find('editor_registers', 1, true) end
-      )
+      t.eq('access_denied', err.code) -- there is no user to ask
+      local function messages() return api.nvim_exec2('messages', { output = true }).output end
+      t.wait(function() return messages():find('editor_registers', 1, true) end)
     end)
   end)
 
   describe('editor_marks', function()
-    it('gives marks, jumps and changes with their lines', function()
+    it('returns marks, jumps and changes with their lines', function()
       local bufnr = edit('a.txt', 'one\n  ütwo x\nthree\n')
       keys('ggjfxmaGmB')
       api.nvim_buf_set_lines(0, 2, 3, false, { 'changed' })
@@ -169,7 +157,7 @@ describe('tools that show the state of the editor', function()
       t.matches('^%d+ marks\na a.txt:2:8: ütwo x\n', project.text('editor_marks', { kind = 'marks' }) .. '\n')
     end)
 
-    it('says what is not open, and withholds sensitive lines', function()
+    it('refuses a file that is not open, and withholds sensitive lines', function()
       project.write('c.txt', 'x\n')
       refused('editor_marks', 'not_found', 'is not open', { path = 'c.txt' })
       t.eq('not_found', calls.fails('editor_marks', { bufnr = 9999 }).code)
@@ -192,10 +180,10 @@ describe('tools that show the state of the editor', function()
 
     before_each(function()
       local doc = project.base .. '/plugin/doc'
-      project.write(doc .. '/own.txt', table.concat({
+      local help = {
         '*own.txt*  A plugin',
         '',
-        '==============================================================================',
+        ('='):rep(78),
         'FIRST                                          *own-first* *own-1st*',
         '',
         'Text of the first,',
@@ -204,17 +192,14 @@ describe('tools that show the state of the editor', function()
         'own.second({x})                                *own.second()*',
         '    Text of the second, a zebracrossing.',
         '',
-        '==============================================================================',
+        ('='):rep(78),
         'LAST                                           *own-last*',
         'The end.',
-      }, '\n') .. '\n')
-      project.write(doc .. '/tags', table.concat({
-        'own-1st\town.txt\t/*own-1st*',
-        'own-first\town.txt\t/*own-first*',
-        'own-last\town.txt\t/*own-last*',
-        'own.second()\town.txt\t/*own.second()*',
-        'own-gone\town.txt\t/*own-gone*',
-      }, '\n') .. '\n')
+      }
+      project.write(doc .. '/own.txt', table.concat(help, '\n') .. '\n')
+      local function tag(name) return ('%s\town.txt\t/*%s*\n'):format(name, name) end
+      local tags = vim.tbl_map(tag, { 'own-1st', 'own-first', 'own-last', 'own.second()', 'own-gone' })
+      project.write(doc .. '/tags', table.concat(tags))
       vim.opt.runtimepath:append(project.base .. '/plugin')
     end)
 
@@ -236,7 +221,7 @@ describe('tools that show the state of the editor', function()
       end
     end)
 
-    it('finds options by name, and those that were changed', function()
+    it('finds options by name, and changed ones', function()
       edit('a.txt', 'x\n')
       vim.bo.shiftwidth = 3
       t.matches('^shiftwidth=3 %(buffer; default 8', lookup('options', 'sw').rows[1])
@@ -254,17 +239,15 @@ describe('tools that show the state of the editor', function()
       local found = lookup('messages', 'message', { limit = 2 })
       t.eq({ { 'Message 5', 'Message 4' }, 5 }, { found.rows, found.total })
       t.matches('password=%[secret%]', lookup('messages').rows[1])
-      t.eq(
-        '5 messages; 1-1 shown, offset=1 continues\nMessage 5',
-        project.text('editor_lookup', { what = 'messages', query = 'message', limit = 1 })
-      )
-      t.eq(
-        "Nothing found for 'no such' in messages.",
-        project.text('editor_lookup', { what = 'messages', query = 'no such' })
-      )
+      local function text_of(args)
+        return project.text('editor_lookup', vim.tbl_extend('error', args, { what = 'messages' }))
+      end
+      local first = '5 messages; 1-1 shown, offset=1 continues\nMessage 5'
+      t.eq(first, text_of({ query = 'message', limit = 1 }))
+      t.eq("Nothing found for 'no such' in messages.", text_of({ query = 'no such' }))
     end)
 
-    it('reads a help topic to its end, without opening anything', function()
+    it('returns a whole help topic, without opening anything', function()
       local before = calls.view()
       local found = lookup('help', 'own-first')
       t.eq(before, calls.view())
@@ -275,7 +258,7 @@ describe('tools that show the state of the editor', function()
       t.matches('^own%-last in own.txt', lookup('help', 'OWN-LAST').head)
     end)
 
-    it('takes wildcards and patterns literally', function()
+    it('treats wildcards and patterns literally', function()
       for _, topic in ipairs({ ('*'):rep(200), ('\\(\\S\\{-}\\)\\{-}'):rep(12), ('?'):rep(200), ('[^a]'):rep(50) }) do
         t.eq(nil, lookup('help', topic).head)
       end
@@ -287,12 +270,12 @@ describe('tools that show the state of the editor', function()
     it('reads the help of Neovim', function()
       local found = lookup('help', 'nvim_buf_set_lines')
       t.matches('^nvim_buf_set_lines%(%) in api.txt', found.head)
-      t.ok(found.total < 60, 'one function only')
+      t.ok(found.total < 60) -- only one function
       t.matches("^'tabstop' in options.txt, line %d+; see also", lookup('help', 'tabstop').head)
       t.matches('^CTRL%-W in', lookup('help', 'CTRL-W').head)
     end)
 
-    it('finds lines of the help by words if no tag has them', function()
+    it('finds lines of the help by words if no tag contains them', function()
       t.eq({ 'own.txt:10: Text of the second, a zebracrossing.' }, lookup('help', 'zebraCrossing second').rows)
       t.eq({}, lookup('help', 'own-gone').rows)
       t.matches('query', calls.fails('editor_lookup', { what = 'help' }).message)
@@ -305,7 +288,7 @@ describe('tools that show the state of the editor', function()
     end)
   end)
 
-  it('editor_notify tells it with the name of who does, controls made visible', function()
+  it('editor_notify shows a message with the name of its sender and escaped control characters', function()
     t.eq({ shown = true }, calls.call('editor_notify', { message = 'done\27[31m \u{202e}x', level = 'warn' }))
     t.wait(function()
       local output = api.nvim_exec2('messages', { output = true }).output
@@ -327,7 +310,7 @@ describe('tools that show the state of the editor', function()
   end)
 
   describe('editor_open', function()
-    it('shows a file in the window of the person, with a way back', function()
+    it('shows a file in the window of the user, which can jump back', function()
       edit('a.txt', 'one\n')
       project.write('b.txt', 'x\n  ü y\n' .. ('z\n'):rep(100))
       local window, before = api.nvim_get_current_win(), #api.nvim_list_wins()
@@ -343,7 +326,7 @@ describe('tools that show the state of the editor', function()
       t.eq(true, vim.bo[shown.bufnr].buflisted)
     end)
 
-    it('leaves a terminal, a float and a fixed window where they are', function()
+    it('does not use a terminal, a float or a fixed window', function()
       edit('a.txt', 'one\n')
       local text = api.nvim_get_current_win()
       project.write('b.txt', 'x\n')
@@ -365,7 +348,7 @@ describe('tools that show the state of the editor', function()
       end
     end)
 
-    it('makes a window where there is none that may show it', function()
+    it('opens a window if no other can show the file', function()
       edit('a.txt', 'one\n')
       project.write('b.txt', 'x\n')
       vim.wo.winfixbuf = true
@@ -386,23 +369,19 @@ describe('tools that show the state of the editor', function()
       local bufnr = edit('a.txt', ('line\n'):rep(9))
       local function rows()
         local namespace = api.nvim_get_namespaces()['mcp-tools.highlight']
-        return vim.tbl_map(
-          function(mark) return { mark[2] + 1, mark[4].end_row } end,
-          api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true })
-        )
+        local marks = api.nvim_buf_get_extmarks(bufnr, namespace, 0, -1, { details = true })
+        return vim.tbl_map(function(mark) return { mark[2] + 1, mark[4].end_row } end, marks)
       end
       local shown = calls.call('editor_open', { path = 'a.txt', ranges = { '3-4', '9' } })
       t.eq({ { { 3, 4 }, { 9, 9 } }, 3 }, { rows(), shown.line })
-      t.matches(
-        '^The user sees a.txt:2 in their window; lines are highlighted',
-        project.text('editor_open', { path = 'a.txt', line = 2, end_line = 5 })
-      )
+      local text = project.text('editor_open', { path = 'a.txt', line = 2, end_line = 5 })
+      t.matches('^The user sees a.txt:2 in their window; lines are highlighted', text)
       t.eq({ { 2, 5 } }, rows())
       api.nvim_exec_autocmds('InsertEnter', { buffer = bufnr })
       t.eq({}, rows())
     end)
 
-    it('is not called without end', function()
+    it('has a rate limit', function()
       edit('1.txt', 'x\n')
       local last
       for _ = 1, 70 do
@@ -412,7 +391,7 @@ describe('tools that show the state of the editor', function()
       t.ok(last.error.retry_after_ms > 0)
     end)
 
-    it('has what the disk has', function()
+    it('reloads a file that has changed on disk', function()
       local bufnr = edit('a.txt', 'one\n')
       edit('b.txt', 'x\n')
       vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 1, 1)
@@ -420,7 +399,7 @@ describe('tools that show the state of the editor', function()
       t.eq({ bufnr, { 'one', 'two' } }, { api.nvim_get_current_buf(), api.nvim_buf_get_lines(0, 0, -1, false) })
     end)
 
-    it('changes nothing when it is called wrongly', function()
+    it('changes nothing with invalid arguments', function()
       edit('a.txt', 'one\n')
       project.write('b.txt', 'x\n')
       calls.call('editor_open', { path = 'b.txt' })
@@ -456,7 +435,7 @@ describe('tools that run code in the editor', function()
   after_each(project.close)
 
   describe('editor_command', function()
-    it('gives what it printed, cut where it is too long', function()
+    it('returns the output, truncated when it is long', function()
       t.eq({ output = 'hello' }, calls.call('editor_command', { command = 'echo "hello"' }))
       t.eq('hello', project.text('editor_command', { command = 'echo "hello"' }))
       local long = calls.call('editor_command', { command = 'echo repeat("ü", 500)', max_bytes = 101 })
@@ -465,14 +444,14 @@ describe('tools that run code in the editor', function()
       t.eq({ 1, 2 }, { vim.g.a, vim.g.b })
     end)
 
-    it('gives errors as errors, and nothing of secrets', function()
+    it('returns errors as errors, and redacts secrets', function()
       refused('editor_command', 'tool_error', 'E492', { command = 'nosuchcommand' })
       t.matches('%[secret%]', calls.call('editor_command', { command = 'echo "password=hunter2"' }).output)
     end)
   end)
 
   describe('editor_eval_lua', function()
-    it('gives what it returned and printed', function()
+    it('returns the result and the output', function()
       local code = 'print("hi", 1) print("two") local a, b = ... return a + b'
       local value = calls.call('editor_eval_lua', { code = code, args = { 1, 2 } })
       t.eq({ output = 'hi 1\ntwo', result = '3', type = 'number' }, value)
@@ -485,16 +464,16 @@ describe('tools that run code in the editor', function()
       t.eq({ ('x'):rep(100) .. '…', true }, { long.result, long.truncated })
     end)
 
-    it('says what is wrong with the code, and what it threw', function()
+    it('reports errors of the code', function()
       refused('editor_eval_lua', 'validation_error', '^code: code:1:', { code = 'return +' })
       local err = calls.fails('editor_eval_lua', { code = 'local x\nerror("boom")' })
       t.eq('tool_error', err.code)
-      t.eq(nil, err.errors, 'only invalid arguments have a list')
+      t.eq(nil, err.errors) -- only invalid arguments have a list
       t.matches('code:2: boom', err.message)
       t.matches('nil', calls.fails('editor_eval_lua', { code = 'error()' }).message)
     end)
 
-    it('gives nothing of secrets', function()
+    it('redacts secrets', function()
       vim.cmd('silent edit ' .. project.write('.env', 'SOME_OF_THE_ENV=abcdef\n'))
       local code = 'return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false))'
       local result = calls.call('editor_eval_lua', { code = code }).result
@@ -503,20 +482,20 @@ describe('tools that run code in the editor', function()
   end)
 
   describe('both', function()
-    it('ask, whatever they are called with, and show what would run', function()
+    it('always ask, and show the code', function()
       config.setup({ approval = { rule = function() end } })
       for name, args in pairs({
         editor_command = { command = 'let g:ran = 1' },
         editor_eval_lua = { code = 'vim.g.ran = 1' },
       }) do
-        t.eq('access_denied', calls.fails(name, args).code) -- nobody is there to be asked
+        t.eq('access_denied', calls.fails(name, args).code) -- there is no user to ask
         local _, text = next(args)
         t.ok(core.get().registry:find_tool(name).preview(args):find(text, 1, true))
       end
       t.eq(nil, vim.g.ran)
     end)
 
-    it('exist only where their own name stands', function()
+    it('exist only if their own name is in the options', function()
       config.reset()
       config.setup({ tools = { 'editor' } })
       local tools = core.get().registry

@@ -4,7 +4,7 @@ local project = require('editor_project')
 local search_programs = require('search_programs')
 local t = require('helpers')
 
-local call, start, disk = project.text, project.start, project.disk
+local call, disk = project.text, project.disk
 
 local function search(args) return call('file_search', args) end
 
@@ -23,44 +23,40 @@ after_each(function()
 end)
 
 describe('file_search', function()
-  it('takes globs up to a length in all', function()
+  it('limits the total length of globs', function()
     local globs = vim.fn['repeat']({ ('{a,b}'):rep(20) }, 50)
     local _, err = search({ query = 'post', globs = globs })
     t.eq({ 'validation_error', 'globs: the maximum is 2000 bytes in total' }, { err.code, err.message })
   end)
 
-  it('looks through the open buffers for many files at once', function()
+  it('goes through the open buffers once for many files', function()
     for i = 1, 200 do
       project.write(('many/%d.lua'):format(i), 'needle')
     end
     local text
-    local looks = t.calls(vim.api, 'nvim_list_bufs', function() text = search({ query = 'needle' }) end)
+    local count = t.calls(vim.api, 'nvim_list_bufs', function() text = search({ query = 'needle' }) end)
     t.matches('^200 matches in 200 files', text)
-    t.ok(looks < 100, ('%d looks'):format(looks))
+    t.ok(count < 100, ('%d count'):format(count))
   end)
 
-  it('gives the total, and a row for each match', function()
-    t.eq(
-      table.concat({
-        '6 matches in 2 files',
-        'a.lua:1: local post = 1',
-        'a.lua:2: return post -- posts',
-        'src/b.py:1: def post():',
-        'src/b.py:2:     return "post äpost"',
-      }, '\n'),
-      (search({ query = 'post' }))
-    )
+  it('returns the total, and a row for each match', function()
+    local rows = {
+      '6 matches in 2 files',
+      'a.lua:1: local post = 1',
+      'a.lua:2: return post -- posts',
+      'src/b.py:1: def post():',
+      'src/b.py:2:     return "post äpost"',
+    }
+    t.eq(table.concat(rows, '\n'), (search({ query = 'post' })))
     t.matches('^4 matches in 2 files\n', (search({ query = 'post', word = true })))
-    t.matches(
-      '^2 matches in 1 file\nsrc/b.py:1: ',
-      (search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true }))
-    )
+    local python = search({ query = 'p[aeiou]st\\b', regex = true, globs = { 'src/**' }, word = true })
+    t.matches('^2 matches in 1 file\nsrc/b.py:1: ', python)
     t.matches('^3 matches in 1 file\n', (search({ query = 'POST', ignore_case = true, path = 'src' })))
     t.matches('^0 matches in 0 files; sensitive files', (search({ query = 'none' })))
     t.matches('regex=true', (search({ query = 'po.+t' })))
   end)
 
-  it('looks at what the person has, not at what the disk has', function()
+  it('searches unsaved text instead of the text on disk', function()
     vim.cmd.edit('a.lua')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'unsaved' })
     t.eq('1 match in 1 file; unsaved: a.lua\na.lua:1: unsaved', (search({ query = 'unsaved' })))
@@ -70,7 +66,7 @@ describe('file_search', function()
     t.matches('new/file.lua', (search({ query = 'unsaved' })))
   end)
 
-  it('takes a NUL for a character as any other', function()
+  it('treats NUL as an ordinary character', function()
     vim.cmd.edit(project.write('nul.txt', 'post\0post\n'))
     t.matches('^2 matches in 1 file\nnul.txt:1: ', (search({ query = 'po.t', regex = true, globs = { 'nul.txt' } })))
     search_programs.use('rg')
@@ -78,7 +74,7 @@ describe('file_search', function()
     t.eq({ 'ost\0pos' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   end)
 
-  it('never says what a sensitive file holds', function()
+  it('never reveals the text of a sensitive file', function()
     local none = search({ query = 'none' })
     for _, query in ipairs({ 'secret', 'post=' }) do
       t.eq(none, (search({ query = query })))
@@ -89,49 +85,34 @@ describe('file_search', function()
     t.eq(none, (search({ query = 'fresh' })))
   end)
 
-  it('gives lines around a match, once', function()
+  it('returns lines around a match, once', function()
     project.write('c.txt', 'one\ntwo\nthree\nfour\nfive\nsix\nseven\n')
-    t.eq(
-      '2 matches in 1 file\nc.txt-1- one\nc.txt:2: two\nc.txt-3- three\nc.txt-4- four\nc.txt:5: five\nc.txt-6- six',
-      (search({ query = 't[w]o|ive', regex = true, context = 1 }))
-    )
+    local rows = 'c.txt-1- one\nc.txt:2: two\nc.txt-3- three\nc.txt-4- four\nc.txt:5: five\nc.txt-6- six'
+    t.eq('2 matches in 1 file\n' .. rows, (search({ query = 't[w]o|ive', regex = true, context = 1 })))
   end)
 
-  it('is given in parts, and as counts where it is too much', function()
+  it('is paged, and returns counts when it is too long', function()
     project.write('many.txt', table.concat(t.lines(3000, 'needle %d ' .. ('x'):rep(40)), '\n'))
     local text = search({ query = 'needle', limit = 2, offset = 1 })
     t.matches('^3000 matches in 1 file; 2%-3 shown, offset=3 continues\nmany.txt:2: needle 2 x+\nmany.txt:3: ', text)
     text = search({ query = 'needle', limit = 2, context = 20 })
     t.matches('many.txt%-22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })
-    t.eq(
-      '3000 matches in 1 file\nmany.txt: 3000\n'
-        .. '(too much for lines, so counts per file; narrow it with path, globs or limit)',
-      text
-    )
+    local hint = '(too much for lines, so counts per file; narrow it with path, globs or limit)'
+    t.eq('3000 matches in 1 file\nmany.txt: 3000\n' .. hint, text)
     t.ok(#search({ query = 'needle', limit = 300 }) <= 24000 + 200)
   end)
 
-  it('refuses what cannot be searched', function()
+  it('refuses invalid arguments', function()
     t.eq('validation_error', select(2, search({ query = '' })).code)
     t.eq('validation_error', select(2, search({ query = '(', regex = true })).code)
     t.eq('not_found', select(2, search({ query = 'a', path = 'none' })).code)
     t.eq('access_denied', select(2, search({ query = 'a', path = '.env' })).code)
   end)
-
-  it('ends with its call', function()
-    for i = 1, 300 do
-      project.write(('many/%d.txt'):format(i), ('text\n'):rep(100))
-    end
-    local running = start('file_search', { query = 'text' })
-    t.eq(false, running:ended())
-    running:cancel('client')
-    t.eq('cancelled', running.outcome.error.code)
-  end)
 end)
 
 describe('file_replace', function()
-  it('lists first, and replaces then what was listed', function()
+  it('lists matches first, and then replaces exactly those', function()
     vim.cmd.edit('a.lua')
     local text = replace({ query = 'post', replacement = 'send', word = true })
     t.matches('^4 matches in 2 files, nothing replaced; expected_count=4 replaces all', text)
@@ -147,7 +128,7 @@ describe('file_replace', function()
     t.eq(0, vim.fn.undotree().seq_cur)
   end)
 
-  it('makes no more text than anybody means', function()
+  it('limits the size of the new text', function()
     search_programs.use('rg')
     project.write('many.txt', ('x\n'):rep(9000))
     local args = { query = 'x', replacement = ('y'):rep(1000), path = 'many.txt' }
@@ -162,7 +143,7 @@ describe('file_replace', function()
     t.eq(('x'):rep(9000) .. '$a\n', disk('many.txt'))
   end)
 
-  it('replaces nothing where the count does not fit', function()
+  it('replaces nothing when the count differs', function()
     local before = disk('a.lua') .. disk('src/b.py')
     local args = { query = 'post', replacement = 'send', expected_count = 5 }
     local _, err = replace(args)
@@ -170,12 +151,10 @@ describe('file_replace', function()
     t.eq(before, disk('a.lua') .. disk('src/b.py'))
   end)
 
-  it('takes groups, and text of several lines', function()
+  it('supports groups, and text of several lines', function()
     search_programs.use('rg')
-    t.matches(
-      '"post äpost" → %[post äpost%]',
-      (replace({ query = '"(.*)"', replacement = '[$1]', regex = true }):gsub('    return ', ''))
-    )
+    local listed = replace({ query = '"(.*)"', replacement = '[$1]', regex = true })
+    t.matches('"post äpost" → %[post äpost%]', (listed:gsub('    return ', '')))
     replace({ query = '"(.*)"', replacement = '[$1]', regex = true, expected_count = 1 })
     t.eq('def post():\n    return [post äpost]\n', disk('src/b.py'))
     project.write('dos.txt', 'one\r\ntwo\r\nthree\r\n')
@@ -183,20 +162,16 @@ describe('file_replace', function()
     t.eq('1\r\n2\r\nthree\r\n', disk('dos.txt'))
   end)
 
-  it('leaves nothing loaded when it comes to nothing', function()
+  it('leaves nothing loaded when it fails', function()
     local before = #vim.api.nvim_list_bufs()
     local args = { query = 'post', replacement = 'send', expected_count = 6 }
-    vim.api.nvim_create_autocmd('BufReadPost', {
-      pattern = '*.py',
-      once = true,
-      command = 'call setline(1, "something else")',
-    })
+    project.once('BufReadPost', '*.py', 'call setline(1, "something else")')
     t.eq('stale', select(2, replace(args)).code)
     vim.cmd('silent! bwipeout! ' .. project.root .. '/src/b.py') -- it was changed, so it stays
     t.eq(before, #vim.api.nvim_list_bufs())
   end)
 
-  it('keeps encoding, line breaks, marks and the end of every file', function()
+  it('keeps encoding, line breaks, byte order marks and the end of every file', function()
     local texts = {
       ['latin.txt'] = 'caf\233 uno\nb\n',
       ['latin_end.txt'] = 'caf\233 uno',
@@ -216,23 +191,21 @@ describe('file_replace', function()
     for name, text in pairs(texts) do
       t.eq({ name, (text:gsub('uno', 'dos')) }, { name, disk(name) })
     end
-    -- What the encoding of one cannot hold is written to none.
+    -- Text that the encoding of one file lacks is written to no file.
     local _, err = replace({ query = 'dos', replacement = '日', expected_count = 9 })
     t.eq('tool_error', err.code)
     t.matches('latin.* is not written: its encoding %(latin1%)', err.message)
     t.eq({ 'caf\233 dos\nb\n', 'a\ndos' }, { disk('latin.txt'), disk('end.txt') })
   end)
 
-  it('asks only where it replaces', function()
+  it('needs approval only when it replaces', function()
     t.matches('^0 matches in 0 files, nothing replaced$', (replace({ query = 'gone', replacement = '' })))
     local definition = require('mcp-tools.tools.file.replace')
-    t.eq({ 'it changes files', false }, {
-      definition.needs_approval({ expected_count = 1 }),
-      definition.needs_approval({}),
-    })
+    t.eq('it changes files', definition.needs_approval({ expected_count = 1 }))
+    t.eq(false, definition.needs_approval({}))
   end)
 
-  it('answers in few lines for many files, and names those that are not saved', function()
+  it('returns few lines for many files, and names those that are unsaved', function()
     for i = 1, 100 do
       project.write(('many/%d.lua'):format(i), 'needle\n')
     end
@@ -241,7 +214,7 @@ describe('file_replace', function()
     t.eq('100 matches replaced in 100 files\nmany/7.lua: 1, unsaved (open in the editor)', text)
   end)
 
-  it('shows the difference to the user once the files were searched, without a dry run before', function()
+  it('shows the diff to the user once the files were searched, without an earlier dry run', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local send', regex = false, ignore_case = false, word = false }
     args.expected_count = 1
@@ -255,13 +228,13 @@ describe('file_replace', function()
       return shown
     end
     t.matches('^%-%-%- a/a.lua\n%+%+%+ b/a.lua\n@@ .-\n%-local post = 1\n%+local send = 1\n', ask())
-    -- Another question is about the text as it is then.
+    -- Another question is about the current text.
     args.expected_count, shown = 2, nil
     t.matches('^replaces 2 matches', ask())
     t.eq('stale', err.code)
   end)
 
-  it('keeps that difference while the texts are unchanged, however long the user reads it', function()
+  it('keeps that diff while the texts are unchanged, however long the user reads it', function()
     local definition = require('mcp-tools.tools.file.replace')
     local args = { query = 'local post', replacement = 'local get', regex = false, expected_count = 1 }
     local is_known = false
@@ -296,7 +269,7 @@ describe('file_replace', function()
   end)
 end)
 
-it('an editor that was started in the home folder has no project whose files could be listed or searched', function()
+it('an editor that was started in the home directory has no project to list or search', function()
   project.offer({ 'file' })
   local home = vim.env.HOME
   vim.env.HOME = project.root

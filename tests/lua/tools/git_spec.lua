@@ -37,15 +37,13 @@ describe('git_status', function()
     end
     vim.cmd.edit(p.root .. '/a.lua')
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
-    t.matches(
-      '^main; 5 files; 1%-2 shown, offset=2 continues\n%?%? 1.txt\n%?%? 2.txt\n',
-      p.text('git_status', { limit = 2 })
-    )
+    local page = p.text('git_status', { limit = 2 })
+    t.matches('^main; 5 files; 1%-2 shown, offset=2 continues\n%?%? 1.txt\n%?%? 2.txt\n', page)
     local last = p.text('git_status', { limit = 2, offset = 4 })
     t.eq('main; 5 files; 5-5 shown\n?? 5.txt\nunsaved in the editor: a.lua', last)
   end)
 
-  it('returns an unfinished merge, and the state of the other branch', function()
+  it('returns an unfinished merge, and the position relative to the upstream branch', function()
     p.git('checkout', '-q', '-b', 'other')
     p.write('a.lua', 'theirs\n')
     p.commit('theirs')
@@ -195,20 +193,20 @@ describe('a changed file', function()
 
   it('is checked by its own path, if a file became a directory or the reverse', function()
     p.write('config', 'file\n')
-    p.write('folder/.env', 'KEY=hidden\n')
-    p.write('folder/b.lua', 'b\n')
+    p.write('directory/.env', 'KEY=hidden\n')
+    p.write('directory/b.lua', 'b\n')
     p.commit('some')
     vim.fn.delete(p.root .. '/config')
-    vim.fn.delete(p.root .. '/folder', 'rf')
+    vim.fn.delete(p.root .. '/directory', 'rf')
     p.write('config/.env', 'KEY=hidden\n')
     p.write('config/c.lua', 'c\n')
-    p.write('folder', 'file\n')
+    p.write('directory', 'file\n')
     p.git('add', '-A')
-    for _, path in ipairs({ '.', 'config', 'folder' }) do
+    for _, path in ipairs({ '.', 'config', 'directory' }) do
       local found = diff({ path = path })
       t.matches('/%.env$', found.withheld[1])
-      t.eq(path ~= 'folder', found.diff:find('\n%-file\n') ~= nil)
-      t.eq(path ~= 'folder', found.diff:find('\n%+c\n') ~= nil)
+      t.eq(path ~= 'directory', found.diff:find('\n%-file\n') ~= nil)
+      t.eq(path ~= 'directory', found.diff:find('\n%+c\n') ~= nil)
       t.eq(path ~= 'config', found.diff:find('\n%-b\n') ~= nil)
     end
   end)
@@ -262,7 +260,7 @@ describe('a changed file', function()
     t.matches('%+x', found.diff)
   end)
 
-  it('is left out of a diff that is too large, with a note', function()
+  it('is omitted from a diff that is too large, with a note', function()
     for i = 1, 2100 do
       p.write(('many/%d.txt'):format(i), ('x'):rep(300))
     end
@@ -332,10 +330,8 @@ describe('git_blame', function()
   it('refuses invalid arguments', function()
     p.fails('validation_error', 'exactly one of path and bufnr', 'git_blame', {})
     p.fails('validation_error', 'end_line', 'git_blame', { path = 'a.lua', start_line = 3, end_line = 2 })
-    p.fails('validation_error', 'start_line: 9 is beyond the end; it has only 3 lines', 'git_blame', {
-      path = 'a.lua',
-      start_line = 9,
-    })
+    local beyond = { path = 'a.lua', start_line = 9 }
+    p.fails('validation_error', 'start_line: 9 is beyond the end; it has only 3 lines', 'git_blame', beyond)
     p.fails('tool_error', 'no such path', 'git_blame', { path = 'none.lua' })
     p.fails('access_denied', '', 'git_blame', { path = '.env' })
   end)
@@ -371,7 +367,7 @@ describe('git_show', function()
     t.matches('%+side', shown.diff)
   end)
 
-  it('returns a file as it was', function()
+  it('returns an old version of a file', function()
     p.write('a.lua', 'x\n')
     p.git('rm', '-q', 'sub/b.lua')
     p.commit('second')

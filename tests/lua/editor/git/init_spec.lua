@@ -3,7 +3,7 @@ local git = require('mcp-tools.editor.git')
 local project = require('tools_project')
 local t = require('helpers')
 
---- Nobody ends it.
+--- A call that nobody cancels.
 local NOBODY = { call = require('mcp-tools.calls.call').new({ id = 'c', name = 'x', host = 'nvim' }) }
 local marker = project.base .. '/ran'
 
@@ -16,14 +16,14 @@ end
 --- git as its user runs it.
 local own = project.git
 
---- A program that leaves a mark when it is run, and hands on what it reads.
+--- A command that writes a mark when it runs, and copies its input.
 local function evil()
   local script = project.write(project.base .. '/evil.sh', '#!/bin/sh\necho "$0 $*" >> ' .. marker .. '\ncat\n')
   vim.uv.fs_chmod(script, 493)
   return script
 end
 
---- Adds to the configuration of the repository, or of another.
+--- Adds settings to the configuration of the repository, or of another one.
 local function config(settings, path)
   local function quoted(text) return '"' .. text:gsub('[\\"]', '\\%0') .. '"' end
   local file = assert(io.open(path or project.root .. '/.git/config', 'a'))
@@ -37,14 +37,11 @@ local function config(settings, path)
   file:close()
 end
 
---- What git prints for `git.run`.
+--- The result of `git.run`.
 local function ask(args, opts)
   local result
-  git.run(
-    args,
-    vim.tbl_extend('force', { ctx = NOBODY, cwd = project.root }, opts or {}),
-    function(got) result = got end
-  )
+  local base = { ctx = NOBODY, cwd = project.root }
+  git.run(args, vim.tbl_extend('force', base, opts or {}), function(got) result = got end)
   return t.wait(function() return result end, 8000)
 end
 
@@ -53,7 +50,7 @@ local function nothing_ran()
   t.eq(nil, file and file:read('*a'))
 end
 
---- Every command, with options that make it read work tree, index and commits.
+--- All commands, with options that make them read working tree, index and commits.
 local ALL = [[
   status | status --short | diff HEAD | diff --numstat HEAD | diff HEAD~ HEAD | log -p | show HEAD | blame a.txt
   | grep -e one | grep --untracked -e one | ls-files -m -o | for-each-ref | rev-parse HEAD
@@ -66,7 +63,7 @@ local function ask_all()
   end
 end
 
---- Changes the text or only the time of a file, so that git has to look into it.
+--- Changes the text, or only the time, of a file, so that git has to read it.
 local function touch()
   project.write('a.txt', 'one\nthree\n')
   vim.uv.fs_utime(project.root .. '/b.txt', 1, 1)
@@ -94,7 +91,7 @@ describe('git', function()
     t.raises('git commit', function() ask({ 'commit' }) end)
   end)
 
-  it('leaves no lock and changes no file; an empty directory is no repository', function()
+  it('leaves no lock and changes no file; an empty directory is not a repository', function()
     touch()
     local before = vim.uv.fs_stat(project.root .. '/.git/index').ino
     ask_all()
@@ -105,7 +102,7 @@ describe('git', function()
     t.eq('not a git repository', ask({ 'status' }).fault)
   end)
 
-  it('works in a subdirectory, a linked work tree, and a submodule', function()
+  it('works in a subdirectory, a linked working tree and a submodule', function()
     project.write('sub/c.txt', 'c')
     t.eq('?? sub/\n', ask({ 'status', '--short' }, { cwd = project.root .. '/sub' }).stdout:gsub('%./', 'sub/'))
     own('worktree', 'add', '-q', '../other')
@@ -138,8 +135,8 @@ describe('git', function()
     t.matches(why, answer.fault)
   end
 
-  it('shows no other repository, whatever points to it', function()
-    own('worktree', 'add', '-q', '../linked') -- whose folder names another `.git` than the stranger's
+  it('shows no other repository, whatever refers to it', function()
+    own('worktree', 'add', '-q', '../linked') -- its directory names another `.git`
     for _, pointer in ipairs({ project.root .. '/.git', '../project/.git', '../project/.git/worktrees/linked' }) do
       local folder = stranger()
       project.write(folder .. '/.git', ('gitdir: %s\n'):format(pointer))
@@ -174,15 +171,15 @@ describe('git', function()
       folder = stranger()
       system({ 'git', 'init', '-q', '-b', 'main', folder })
       borrow(folder .. '/.git/objects')
-      -- So it needs to know no hash.
+      -- This way it needs to know no hash.
       vim.uv.fs_symlink(project.root .. '/.git/refs/heads/main', folder .. '/.git/refs/heads/main')
       t.matches('second', system({ 'git', 'log', '-n1' }, folder))
       refuses(folder, 'borrows objects from')
     end
   end)
 
-  it('reads the repository that was checked, even where git would find another one', function()
-    -- git passes over this `.git` and takes the repository above.
+  it('reads the repository that was checked, even if git would find another one', function()
+    -- git skips this `.git` and finds the repository above.
     local folder = stranger(project.root)
     project.write(folder .. '/.git/HEAD', 'nothing\n')
     vim.fn.mkdir(folder .. '/.git/objects')
@@ -206,7 +203,7 @@ describe('git', function()
     refuses(folder, 'does not point back')
   end)
 
-  it('reads a repository that borrows objects once that is allowed', function()
+  it('reads a repository that borrows objects if an option allows it', function()
     local clone, reference = project.base .. '/shared', project.base .. '/chain'
     own('clone', '-q', '--shared', project.root, clone)
     system({ 'git', 'clone', '-q', '--shared', clone, reference })
@@ -231,14 +228,14 @@ describe('git', function()
     t.matches('git%.alternates', log(clone).fault)
   end)
 
-  it('starts no more threads than there are cores, whatever the configuration says', function()
+  it('starts no more threads than there are cores, whatever the configuration', function()
     own('config', 'grep.threads', '10000000')
     t.ok(ask({ 'grep', '--untracked', '-F', '-e', 'no such text', '--', '.' }).quiet)
   end)
 
-  it('refuses a repository of another owner as git does', function()
+  it('refuses a repository of another owner, as git does', function()
     if vim.uv.getuid() ~= 0 then
-      return -- only root can give files away
+      return -- only root can change the owner
     end
     system({ 'chown', '-R', '12345', project.root })
     t.matches('dubious ownership', ask({ 'status' }).fault)
@@ -254,17 +251,17 @@ describe('git', function()
     t.matches('more entries', ask({ 'status' }).fault)
   end)
 
-  it('does not quote files in its faults', function()
+  it('does not quote files in its errors', function()
     local secret = project.write(project.base .. '/elsewhere', 'hunter2first\nhunter2second\n')
     local dot_git = project.root .. '/.git/'
     local function faults()
-      local said = {}
+      local messages = {}
       local commands = 'status|log -n1|blame a.txt|grep -e nowhere|rev-parse --verify nowhere'
       for command in commands:gmatch('[^|]+') do
-        table.insert(said, ask(vim.split(command, ' ')).fault)
+        table.insert(messages, ask(vim.split(command, ' ')).fault)
       end
-      t.ok(#said > 0)
-      t.eq(nil, table.concat(said, '\n'):find('hunter2', 1, true))
+      t.ok(#messages > 0)
+      t.eq(nil, table.concat(messages, '\n'):find('hunter2', 1, true))
     end
     for _, name in ipairs({ 'packed-refs', 'shallow', 'info/grafts', 'MERGE_HEAD' }) do
       vim.uv.fs_symlink(secret, dot_git .. name)
@@ -277,7 +274,7 @@ describe('git', function()
     end
   end)
 
-  it('is never taken from the project', function()
+  it('is never run from the project', function()
     local path, script = vim.env.PATH, evil()
     vim.fn.mkdir(project.root .. '/bin')
     vim.uv.fs_symlink(script, project.root .. '/git')
@@ -353,11 +350,11 @@ describe('no command of the repository runs:', function()
     t.matches('^diff %-%-git a/a%.txt b/a%.txt\n', ask({ 'diff', 'HEAD' }).stdout)
     t.matches('^commit %x+\nAuthor: ', ask({ 'log' }).stdout)
     t.matches('^a%.txt:one\n', ask({ 'grep', '-e', 'one' }).stdout)
-    own('--no-pager', 'log', '-p') -- all of this would have
+    own('--no-pager', 'log', '-p') -- which runs them
     t.ok(vim.uv.fs_stat(marker))
   end)
 
-  it('filters, whatever their names', function()
+  it('filters, with any name', function()
     local script = evil()
     for _, name in ipairs({ 'evil', 'a.b c', 'Ünï"\\' }) do
       config({ ['filter.' .. name .. '.clean'] = script, ['filter.' .. name .. '.smudge'] = script })
@@ -379,14 +376,14 @@ describe('no command of the repository runs:', function()
     t.ok(vim.uv.fs_stat(marker))
   end)
 
-  it('filters that are added while overrides are cached', function()
+  it('filters that are added while the list of filters is cached', function()
     local script, time = evil(), os.time
     local function starts()
       return t.calls(vim.uv, 'spawn', function() ask({ 'diff', 'HEAD' }) end)
     end
     local ok, thrown = pcall(function()
       os.time = function() -- luacheck: ignore 122
-        return time() + 10 -- files that have just changed are not remembered
+        return time() + 10 -- files that have just changed are not cached
       end
       t.eq({ 2, 1 }, { starts(), starts() })
       config({ ['filter.evil.clean'] = script, ['filter.evil.required'] = 'true' })
@@ -405,7 +402,7 @@ describe('no command of the repository runs:', function()
     nothing_ran()
   end)
 
-  it('a filter that cannot be turned off is refused', function()
+  it('a filter that cannot be disabled is refused', function()
     local script = evil()
     config({ ['filter.a=b.clean'] = script })
     project.write('.gitattributes', '*.txt filter=a=b\n')
@@ -459,10 +456,8 @@ describe('no command of the repository runs:', function()
     own('submodule', '--quiet', 'add', origin, 'module')
     own('commit', '-q', '-m', 'third')
     own('-C', 'module', 'checkout', '-q', 'HEAD~')
-    config(
-      { ['diff.external'] = script, ['filter.inner.clean'] = script, ['core.fsmonitor'] = script },
-      project.root .. '/.git/modules/module/config'
-    )
+    local inner = { ['diff.external'] = script, ['filter.inner.clean'] = script, ['core.fsmonitor'] = script }
+    config(inner, project.root .. '/.git/modules/module/config')
     project.write('module/.gitattributes', '* filter=inner\n')
     project.write('module/b.txt', 'changed\n')
     vim.fn.delete(marker)
@@ -497,7 +492,7 @@ describe('no command of the repository runs:', function()
   end)
 end)
 
-it('the work tree is the directory with `.git`, whatever the configuration says', function()
+it('the working tree is the directory with `.git`, whatever the configuration', function()
   local secret = project.write(project.base .. '/elsewhere/a.txt', 'secret\n')
   config({ ['core.worktree'] = vim.fs.dirname(secret) })
   t.matches('secret', own('diff', 'HEAD'))

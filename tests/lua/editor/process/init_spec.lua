@@ -10,7 +10,7 @@ local function new_call()
   return call
 end
 
---- Runs a program for a call that `cancel` ends.
+--- Runs a command for a call; returns functions that wait and cancel.
 local function run(command, opts)
   local result
   local call = new_call()
@@ -33,12 +33,12 @@ local gone = project.gone
 
 local function ms_since(start) return (vim.uv.hrtime() - start) / 1e6 end
 
-describe('a program', function()
-  it('that is missing is not started to find that out', function()
+describe('a command', function()
+  it('that is missing is not started to detect that', function()
     local started, result, other, there = {}, nil, nil, nil
     t.calls(vim.uv, 'spawn', function()
       result = run({ 'no-such-program-anywhere' })()
-      other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- nobody knows what is there
+      other = run({ 'no-such-program-anywhere' }, { env = { PATH = 'here:/bin' } })() -- which cannot be checked
       there = run({ 'true' })()
     end, function(_, program) table.insert(started, program) end)
     t.matches('no%-such%-program%-anywhere: no such file or directory', result.fault)
@@ -52,7 +52,7 @@ describe('a program', function()
     t.eq({ true, '/usr\n', 0, false }, { result.ok, result.stdout, result.code, result.cut })
   end)
 
-  it('inherits our environment, without token and address of the editor', function()
+  it('inherits the environment, without token and address of the editor', function()
     vim.env.MCP_AUTH_TOKEN = 'secret'
     vim.env.NVIM = '/some/socket'
     vim.env.SPEC_VALUE = 'a=b c'
@@ -91,7 +91,7 @@ describe('a program', function()
     t.eq('no \239\191\189', result.fault)
   end)
 
-  it('reads its stdin, by default nothing', function()
+  it('reads its stdin, which is empty by default', function()
     local text = ('line\n'):rep(200000)
     t.ok(run({ 'cat' }, { stdin = text })().stdout == text)
     t.eq(true, run({ 'true' }, { stdin = text })().ok)
@@ -100,7 +100,7 @@ describe('a program', function()
 end)
 
 describe('a limit', function()
-  it('of time counts from the start', function()
+  it('of time starts with the process', function()
     local result = run({ 'sleep', '20' }, { timeout = 100 })()
     t.matches('sleep .* 0%.1 s', result.fault)
     t.eq('timeout', result.ended_by)
@@ -127,7 +127,7 @@ describe('a limit', function()
     t.ok(vim.uv.resident_set_memory() - before < 64 * 1024 * 1024)
   end)
 
-  it('leaves no open files', function()
+  it('closes all files', function()
     local function files() return #vim.fn.glob('/proc/self/fd/*', true, true) end
     run({ 'true' })()
     local before = files()
@@ -142,7 +142,7 @@ end)
 describe('the end', function()
   local IGNORES = "trap '' TERM; sleep 60 & echo $$ $!; wait; sleep 60"
 
-  --- Runs a script that prints pids and goes on; what `stop` does ends it and all of them.
+  --- Runs a script that prints pids and continues; asserts that `stop` ends all of them.
   local function ends_with(script, opts, stop)
     local pids = {}
     opts = vim.tbl_extend('force', opts, {
@@ -166,10 +166,10 @@ describe('the end', function()
 
   local function cancel_it(cancel) cancel() end
 
-  it('comes with that of the call, for all descendants', function()
+  it('comes when the call ends, for all descendants', function()
     local result, ms = ends_with('sleep 60 & echo $$ $!; wait', {}, cancel_it)
     t.eq({ false, 'kill', 'sh was killed' }, { result.ok, result.ended_by, result.fault })
-    t.ok(ms < 900, 'it was not asked, but killed')
+    t.ok(ms < 900) -- without a pause after SIGTERM
     ends_with('sleep 60 >/dev/null 2>&1 & echo $$ $!; wait', {}, function(_, handle)
       handle:kill()
       handle:kill()
@@ -178,7 +178,7 @@ describe('the end', function()
 
   it('comes for processes that ignore SIGTERM', function()
     local _, ms = ends_with(IGNORES, {}, cancel_it)
-    t.ok(ms >= 900, 'it was not asked first')
+    t.ok(ms >= 900) -- SIGTERM comes first
     local result = ends_with(IGNORES, { timeout = 300 }, function() end)
     t.eq('timeout', result.ended_by)
   end)
@@ -206,7 +206,7 @@ describe('the end', function()
     t.eq('late\n', sh('(sleep 0.05; echo late) &')().stdout)
   end)
 
-  it('comes with that of the editor', function()
+  it('comes when the editor exits', function()
     local code = [[
       require('mcp-tools.editor.process').run(
         { 'sh', '-c', "trap '' TERM; sleep 60 & echo $$ $!; wait" }, { cwd = '/', on_output = function(_, text)
@@ -218,7 +218,7 @@ describe('the end', function()
     local start = vim.uv.hrtime()
     local command = { vim.v.progpath, '--clean', '-n', '--headless', '--cmd', 'set rtp^=' .. project.checkout }
     local done = vim.system(vim.list_extend(command, { '-c', 'lua ' .. code:gsub('%s+', ' ') })):wait(5000)
-    t.ok(ms_since(start) < 1900, 'the editor was held up')
+    t.ok(ms_since(start) < 1900)
     local count = 0
     for pid in done.stdout:gmatch('%d+') do
       count = count + 1
@@ -243,7 +243,7 @@ describe('a callback', function()
     t.eq({ 3, 'one\nthree\n' }, { at_end, result.stdout })
   end)
 
-  it('receives a bounded part of fast output', function()
+  it('receives a limited part of fast output', function()
     local most, total = 0, 0
     local result = sh('head -c 50000000 /dev/zero', {
       keep = 'tail',
@@ -257,7 +257,7 @@ describe('a callback', function()
     t.ok(most <= 100000 and total > 0)
   end)
 
-  it('belongs to a start in its own loop iteration, which can be killed before', function()
+  it('belongs to a start in its own iteration of the event loop, before which it can be killed', function()
     local uv, turn, turns, results, handles = vim.uv, 0, {}, {}, {}
     local counter = assert(uv.new_prepare())
     counter:start(function() turn = turn + 1 end)
@@ -275,13 +275,9 @@ describe('a callback', function()
     t.ok(#turns == 3 and turns[1] > 0 and turns[2] > turns[1] and turns[3] > turns[2])
   end)
 
-  it('follows the end of its call, however that ends', function()
-    for method, args in pairs({
-      finish = { 'finish', {} },
-      fail = { 'tool_error', 'broken' },
-      time_out = { 1 },
-      cancel = { 'user' },
-    }) do
+  it('follows the end of its call, whatever it is', function()
+    local ends = { finish = { 'finish', {} }, fail = { 'tool_error', 'broken' }, time_out = { 1 }, cancel = { 'user' } }
+    for method, args in pairs(ends) do
       local before, after = new_call(), new_call()
       local results = {}
       local function note(result) table.insert(results, result.ended_by or result.fault) end
@@ -300,11 +296,8 @@ describe('a callback', function()
     local before = collectgarbage('count')
     for _ = 1, 20 do
       local done
-      process.run(
-        { 'head', '-c', '1000000', '/dev/zero' },
-        { cwd = '/', ctx = { call = call } },
-        function() done = true end
-      )
+      local opts = { cwd = '/', ctx = { call = call } }
+      process.run({ 'head', '-c', '1000000', '/dev/zero' }, opts, function() done = true end)
       t.wait(function() return done end)
     end
     collectgarbage()

@@ -1,5 +1,5 @@
 -- slow
--- Regular expressions find the same with ripgrep and git; plain text, globs and pages of results.
+-- Regular expressions match the same text with ripgrep and git; plain text, globs and pages of results.
 
 local background = require('mcp-tools.editor.background')
 local engines = require('mcp-tools.editor.search.engine')
@@ -29,12 +29,8 @@ describe('regular expressions', function()
   local function matches(query, text, opts)
     local engine, lines = open(query, opts), vim.split(text, '\n', { plain = true })
     t.eq({ query, nil }, { query, engine.message })
-    return await(function(ctx)
-      return vim.tbl_map(
-        function(spot) return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col) end,
-        assert(engine:matches(ctx, text .. '\n', math.huge))
-      )
-    end)
+    local function text_of(spot) return lines[spot.row + 1]:sub(spot.col + 1, spot.end_col) end
+    return await(function(ctx) return vim.tbl_map(text_of, assert(engine:matches(ctx, text .. '\n', math.huge))) end)
   end
 
   local function search(query, opts)
@@ -55,7 +51,7 @@ describe('regular expressions', function()
         project.close()
       end)
 
-      it('means what it means elsewhere', function()
+      it('has the usual meaning', function()
         t.eq(name, open('a').name)
         for _, case in ipairs({
           { 'a.c', 'abc a\nc axc', { 'abc', 'axc' } },
@@ -84,7 +80,7 @@ describe('regular expressions', function()
         t.eq(30000, #matches('aa*', ('a'):rep(30000))[1])
       end)
 
-      it('is matched without a long block of the editor, and up to a number of places', function()
+      it('is matched without a long block of the editor, and up to a number of matches', function()
         local function timed(query, text, max)
           local engine = open(query)
           local check_turns = t.watch_turns()
@@ -101,7 +97,7 @@ describe('regular expressions', function()
         t.eq({ spots = 2, cut = false }, timed('a', ('\r\n'):rep(1e6) .. 'aa\n', 100))
       end)
 
-      it('that is wrong is refused with the reason', function()
+      it('that is invalid is refused with the reason', function()
         for source, why in pairs({
           ['(a'] = 'parenthesis',
           ['[a'] = 'terminating ]',
@@ -116,7 +112,7 @@ describe('regular expressions', function()
         end
       end)
 
-      it('matches lines of CRLF files, and text of other encodings, as the editor shows them', function()
+      it('matches lines of CRLF files, and text in other encodings, as the editor shows them', function()
         project.write('lf.txt', 'one;\ncafé\n')
         project.write('crlf.txt', 'one;\r\ntwo;\r\n')
         project.write('latin.txt', 'caf\233\n')
@@ -128,14 +124,14 @@ describe('regular expressions', function()
         t.matches('^2 matches in 2 files\nlatin.txt', search('café', { regex = false }))
       end)
 
-      it('matches unsaved text, and not what it has replaced on the disk', function()
+      it('matches unsaved text instead of the text on disk', function()
         vim.cmd.edit(project.write('a.txt', 'old\n'))
         vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'x', 'new one' })
         t.eq('1 match in 1 file; unsaved: a.txt\na.txt:2: new one', search('n.w'))
         t.matches('^0 matches', search('^old'))
       end)
 
-      it('searches what git does not ignore, whatever .ignore says', function()
+      it('searches files that git does not ignore, whatever .ignore contains', function()
         project.write('.ignore', 'a.txt\n')
         project.write('.gitignore', 'b.txt\n')
         project.write('a.txt', 'needle\n')
@@ -146,13 +142,13 @@ describe('regular expressions', function()
         t.matches('^2 matches in 2 files\na.txt:1: .*\nb.txt:1: ', search('needle', { regex = false }))
       end)
 
-      it('works where there is no repository', function()
+      it('works without a repository', function()
         vim.fn.delete(project.root .. '/.git', 'rf')
         project.write('sub/a.txt', 'needle\n')
         t.matches('^1 match in 1 file\nsub/a.txt', search('n.edle'))
       end)
 
-      it('ends with its call, however long it takes, and leaves no file behind', function()
+      it('is cancelled with its call at any time, and leaves no file behind', function()
         local function count_files() return #vim.fn.glob(vim.fs.dirname(vim.fn.tempname()) .. '/*/text', true, true) end
         project.write('a.txt', ('x'):rep(200000) .. '\n')
         for _, wait in ipairs({ 0, 5, 20, 100 }) do
@@ -177,22 +173,18 @@ describe('regular expressions', function()
     end)
 
     local function replace(replacement)
-      return project.text('file_replace', {
-        query = '(\\w+)\\.(\\w*)',
-        replacement = replacement,
-        regex = true,
-        expected_count = 3,
-      })
+      local args = { query = '(\\w+)\\.(\\w*)', replacement = replacement, regex = true, expected_count = 3 }
+      return project.text('file_replace', args)
     end
 
-    it('takes groups where ripgrep is installed', function()
+    it('uses groups with ripgrep', function()
       search_programs.use('rg')
       project.write('a.txt', 'x = a.b + c.\30\r\n\30é.f\r\n')
       t.ok(replace('$2-$1 $0 $$1 $9'))
       t.eq('x = b-a a.b $1  + -c c. $1 \30\r\n\30f-é é.f $1 \r\n', project.disk('a.txt'))
     end)
 
-    it('refuses them where it is not; the whole match needs no groups', function()
+    it('refuses groups without ripgrep; the whole match needs none', function()
       search_programs.use('git')
       project.write('a.txt', 'a.b c. é.f\n')
       local _, err = replace('$1')
@@ -233,14 +225,14 @@ local function plain(query, text, opts)
 end
 
 describe('plain text', function()
-  it('is found as it stands, over several lines too', function()
+  it('is found literally, also over several lines', function()
     t.eq({ 'a.b', 'a.b' }, plain('a.b', 'axb a.b\na.b'))
     t.eq({ 'x⏎y', 'x⏎y' }, plain('x\ny', 'x\ny\nax\nyb'))
     t.eq({ 'aa' }, plain('aa', 'aaa'))
     t.eq({}, plain('b\n\nc', 'b\nc'))
   end)
 
-  it('takes time that grows with the length of a text, however long its lines are', function()
+  it('takes linear time, however long its lines are', function()
     local count, begun = 0, vim.uv.hrtime()
     text_search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function() count = count + 1 end)
     t.eq(100000, count)
@@ -251,16 +243,14 @@ describe('plain text', function()
     t.eq({ 'Ab', 'aB' }, plain('ab', 'Ab aB', { ignore_case = true }))
     t.eq({ 'Ä', 'ä' }, plain('ä', 'Ä ä', { ignore_case = true }))
     t.eq({ '^Ä.$\\' }, plain('^ä.$\\', '^Ä.$\\ äx$\\', { ignore_case = true }))
-    t.eq(
-      { 'xÄx', 'XäX' },
-      plain('xäx', ('y'):rep(16380) .. 'xÄx' .. ('\0'):rep(40000) .. 'XäX', { ignore_case = true })
-    )
+    local text = ('y'):rep(16380) .. 'xÄx' .. ('\0'):rep(40000) .. 'XäX'
+    t.eq({ 'xÄx', 'XäX' }, plain('xäx', text, { ignore_case = true }))
     t.eq({ 'post' }, plain('post', 'posts repost post_x äpost post', { word = true }))
     t.eq({ '.post', '.post' }, plain('.post', 'a.post .post', { word = true }))
   end)
 end)
 
-it('globs are of names, or of paths when they have a slash; ! leaves out', function()
+it('globs match names, or paths if they have a slash; ! excludes', function()
   local function taken(globs)
     local takes = assert(files.matcher(globs))
     return vim.tbl_filter(takes, { 'a.py', 'b.lua', 'src/a.py', 'src/deep/c.py', 'test/a.py' })
@@ -276,13 +266,8 @@ it('globs are of names, or of paths when they have a slash; ! leaves out', funct
   t.eq('validation_error', select(2, files.matcher(many)).code)
 end)
 
-it('an answer takes the longest way that there is room for', function()
-  local function variant(length, without)
-    return {
-      without = without,
-      text = function() return ('x'):rep(length) end,
-    }
-  end
+it('a result uses the longest variant that fits', function()
+  local function variant(length, without) return { without = without, text = t.returns(('x'):rep(length)) } end
   local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
   t.eq(100, #result.longest(variants, 'narrow', 100))
   t.matches('^x+\n%(too much for context; narrow%)$', result.longest(variants, 'narrow', 99))

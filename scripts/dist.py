@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,6 +155,7 @@ def steps(built: Built) -> Iterator[str]:
         bin_ = environment(built.wheel, home / "env")
         yield f"{built.wheel.name} in an environment of its own, with the locked packages"
         yield _commands(bin_, built.facts.version, home)
+        yield _alone(built.wheel, home)
         spec = read_spec(built.rockspec, program, home)
         share, rock = lay_out(spec, home / "rocks")
         yield f"{built.rockspec.name}: {len(spec['build']['modules'])} modules, {_folders(spec)}"
@@ -230,6 +232,39 @@ def _commands(bin_: Path, version: str, home: Path) -> str:
     code = "import mcp_tools_nvim.api, mcp_tools_nvim.python_tools, mcp_tools_nvim.process.main"
     run([str(bin_ / "python"), "-I", "-c", code], home, env)
     return "mcp-tools --help, --version; its packages can be imported"
+
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "dist", "version": "1"},
+    },
+}
+STDIO_SECONDS = 2.0
+
+
+def _alone(wheel: Path, home: Path) -> str:
+    """Without any other package and without an editor, `mcp-tools stdio` answers `initialize` in time."""
+    uv, folder = Path(sys.executable).with_name("uv"), home / "alone"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    env = os.environ | {"UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
+    for command in (
+        [uv, "venv", "--quiet", "--no-project", "--python", sys.executable, folder],
+        [uv, "pip", "install", "--quiet", "--python", python, "--no-deps", wheel],
+    ):
+        run(list(map(str, command)), home, env, SECONDS * 5)
+    program = str(python.parent / "mcp-tools")
+    run([program, "--version"], home, _clean(home))  # compiles the modules
+    begun = time.monotonic()
+    answer = json.loads(run([program, "stdio"], home, _clean(home), text=json.dumps(INITIALIZE) + "\n"))
+    seconds = time.monotonic() - begun
+    if "serverInfo" not in answer.get("result", {}) or seconds > STDIO_SECONDS:
+        raise Wrong(f"mcp-tools stdio, alone: {answer} after {seconds:.1f} s")
+    return f"mcp-tools stdio without another package answers after {seconds:.1f} s"
 
 
 def read_spec(path: Path, program: str, home: Path) -> dict[str, Any]:

@@ -224,7 +224,8 @@ def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
 
     assert checked.returncode == 1
     assert checked.stdout.splitlines()[0] == "what is installed does not work: broken"
-    wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["bridge"]
     names = {re.split(r"[^\w-]", requirement)[0] for requirement in wanted}
     assert set(re.findall(r"^import (\w+)", asked.read_text(), re.MULTILINE)) == names - {"uvloop"}
 

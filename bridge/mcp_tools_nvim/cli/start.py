@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from importlib.util import find_spec
 
 from ..instances.proof import lsp_token
 from ..relay import hook, lsp
 from ..relay.serve import serve
 from . import editors
 from .show import CommandError, Exit
+
+BRIDGE_PACKAGES = ("mcp", "aiohttp", "msgpack", "msgspec")
+"""Packages without which the bridge does not start."""
 
 
 def add_stdio(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +61,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(options: argparse.Namespace) -> int:
     """Serves until Neovim or the user ends it."""
+    if missing := [name for name in BRIDGE_PACKAGES if find_spec(name) is None]:
+        names = ", ".join(missing)
+        raise CommandError(f"missing packages: {names}; install mcp-tools-nvim[bridge]", Exit.FAILED)
     from ..process.main import main
 
     address = options.nvim or os.environ.get("NVIM") or os.environ.get("NVIM_LISTEN_ADDRESS")

@@ -193,3 +193,12 @@ def test_a_line_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
         b"1",
         b"end",
     ]
+
+
+def test_serve_names_missing_packages() -> None:
+    """Without the packages of the bridge `serve` says which are missing, and what to install."""
+    program = str(ROOT / "bridge" / "mcp_tools_nvim")
+    done = processes.run([sys.executable, "-I", "-S", program, "serve", "--nvim", "/nowhere"])
+    assert done.returncode == 1
+    assert "msgpack" in done.stderr
+    assert "mcp-tools-nvim[bridge]" in done.stderr

@@ -1,5 +1,5 @@
--- Registration with a running OpenCode server, and claudecode.nvim beside our agent for Claude Code (a table in its
--- place unless CLAUDECODE names a checkout).
+-- Registration with a running OpenCode server, and claudecode.nvim beside our agent for Claude Code (a table instead
+-- of it, unless CLAUDECODE names a checkout).
 
 local agent = require('mcp-tools.agents.known.claude')
 local config = require('mcp-tools.config')
@@ -10,7 +10,7 @@ local t = require('helpers')
 describe('registration with OpenCode', function()
   local URL = 'http://127.0.0.1:4096'
 
-  local told ---@type table[] what the bridge was told, the latest last
+  local sent ---@type table[] what was sent to the bridge, the latest last
 
   --- A bridge is ready, on a channel of its own.
   local function bridge(channel, port)
@@ -40,7 +40,7 @@ describe('registration with OpenCode', function()
     return t.wait(function() return integrations.status()[1] end, 2000, 'a server')
   end
 
-  local function last() return told[#told] end
+  local function last() return sent[#sent] end
 
   local function health()
     vim.cmd('silent checkhealth mcp-tools')
@@ -53,12 +53,12 @@ describe('registration with OpenCode', function()
   local rpcnotify = vim.rpcnotify
 
   before_each(function()
-    told = {}
+    sent = {}
     rawset(
       vim,
       'rpcnotify',
       function(channel, event, text)
-        table.insert(told, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
+        table.insert(sent, vim.tbl_extend('error', { channel = channel, event = event }, vim.json.decode(text)))
       end
     )
   end)
@@ -76,45 +76,44 @@ describe('registration with OpenCode', function()
   end)
 
   describe('a server of OpenCode', function()
-    it('is named to each bridge, without the token of the bridge', function()
+    it('is sent to each bridge, without the token of the bridge', function()
       follow({ url = URL .. '/' })
-      t.eq({}, told)
+      t.eq({}, sent)
       bridge(1)
       t.wait(last)
       t.eq({ 1, 'integrations' }, { last().channel, last().event })
       t.matches('^http://127%.0%.0%.1:4711', last().url)
       t.eq({ { url = URL, registered = false } }, last().servers)
-      t.eq(nil, vim.inspect(told):find('the token of the bridge', 1, true))
+      t.eq(nil, vim.inspect(sent):find('the token of the bridge', 1, true))
       report('connected')
       t.matches('has these tools', health())
-      local count = #told
+      local count = #sent
       current.changed() -- nothing is different
       bridge(2)
-      t.wait(function() return #told > count end)
+      t.wait(function() return #sent > count end)
       t.eq({ 2, true }, { last().channel, last().servers[1].registered })
-      t.eq('waiting', known().state, 'the new bridge has not reported yet')
-      t.eq(count + 1, #told)
+      t.eq('waiting', known().state) -- the new bridge has not reported yet
+      t.eq(count + 1, #sent)
     end)
 
-    it('is named again when its plugin reports it, and no longer when the option is off', function()
+    it('is sent again when its plugin reports it, and removed when the option is off', function()
       package.loaded['opencode.server'] = { connected = { url = URL } }
       package.loaded['opencode.config'] = { opts = { server = { username = 'me', password = 'secret' } } }
       bridge(1)
       follow(true)
       t.eq('opencode.nvim', known().via)
       t.eq('Basic ' .. vim.base64.encode('me:secret'), last().servers[1].headers.Authorization)
-      local count = #told
+      local count = #sent
       vim.api.nvim_exec_autocmds('User', { pattern = 'OpencodeEvent:server.connected' })
-      t.wait(function() return #told > count end)
+      t.wait(function() return #sent > count end)
       follow(false)
       t.eq({}, last().servers)
       t.eq({}, integrations.status())
     end)
 
-    it('that sidekick.nvim is attached to is named as well', function()
-      package.loaded['sidekick.cli.session'] = {
-        attached = function() return { a = { base_url = URL }, b = {} } end,
-      }
+    it('that sidekick.nvim is attached to is sent as well', function()
+      local function attached() return { a = { base_url = URL }, b = {} } end
+      package.loaded['sidekick.cli.session'] = { attached = attached }
       bridge(1)
       follow(true)
       t.eq('sidekick.nvim', known().via)
@@ -134,7 +133,7 @@ describe('registration with OpenCode', function()
   local OPENCODE_NVIM, SIDEKICK = vim.env.OPENCODE_NVIM, vim.env.SIDEKICK
 
   if OPENCODE_NVIM then
-    it('opencode.nvim itself says which server it is connected to, and when', function()
+    it('opencode.nvim itself reports its server', function()
       vim.opt.runtimepath:prepend(OPENCODE_NVIM)
       local server = require('opencode.server')
       bridge(1)
@@ -147,7 +146,7 @@ describe('registration with OpenCode', function()
   end
 
   if SIDEKICK then
-    it('sidekick.nvim itself says which server it is attached to, and when', function()
+    it('sidekick.nvim itself reports its server', function()
       vim.opt.runtimepath:prepend(SIDEKICK)
       local sessions = require('sidekick.cli.session')
       bridge(1)
@@ -160,7 +159,7 @@ describe('registration with OpenCode', function()
     end)
   end
 
-  it('assistants are told of in health when they are there', function()
+  it('assistants are listed in health when they are installed', function()
     t.matches((OPENCODE_NVIM or SIDEKICK) and '%.nvim: ' or 'mcp%-tools: ', health())
     package.loaded.codecompanion, package.loaded.avante = {}, {}
     require('mcp-tools.callers.assistant').offered('avante', { tools = {} })

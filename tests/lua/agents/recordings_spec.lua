@@ -1,5 +1,5 @@
--- What the real agents have sent, sent again: each call gets the answer that they are known to understand.
--- tests/data/agents has the frames as they went over the wire.
+-- Recorded calls of real agents are replayed, and must get the recorded answers.
+-- tests/data/agents has the frames as they were sent.
 
 local agents = require('agent_sessions')
 local project = require('editor_project')
@@ -8,7 +8,7 @@ local t = require('helpers')
 local DATA = vim.fs.normalize(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/../../data/agents/')
 local FIRST = 'line one\nline two\nline three\n'
 
---- Frames of a recording that are messages, with the folder that they were made in put where the test is.
+--- The messages of a recording, with the directory of the test.
 local function frames(name)
   local list = {}
   for line in io.lines(('%s/%s.jsonl'):format(DATA, name)) do
@@ -20,7 +20,7 @@ local function frames(name)
   return list
 end
 
---- Which answer a call got then, by its id.
+--- The recorded answers by the id of their call.
 local function answers(list)
   local by_id = {}
   for _, frame in ipairs(list) do
@@ -35,7 +35,7 @@ local function texts(result) return t.field('text', result.content) end
 
 local function write(path, text) project.write(path, text) end
 
---- Decides on a proposal as the person did then.
+--- Decides on a proposal like the user did.
 local function decide(review, verdict, text)
   if verdict == 'accepted' then
     local lines = vim.split(text:gsub('\n$', ''), '\n')
@@ -62,7 +62,7 @@ after_each(function()
   project.close()
 end)
 
---- Calls of the recording in their order, each with the answer that it got.
+--- Calls of the recording in order, each with its recorded answer.
 local function replay(name, on_call)
   local list = frames(name)
   local by_id = answers(list)

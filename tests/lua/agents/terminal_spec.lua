@@ -1,10 +1,10 @@
 -- every Neovim
--- `:McpTools send` and `:McpTools terminal`, with a made-up bridge and a made-up agent in the terminal.
+-- `:McpTools send` and `:McpTools terminal`, with a made-up bridge and a made-up agent.
 
 local agents = require('agent_sessions')
 local bridge = require('mcp-tools.bridge')
 local config = require('mcp-tools.config')
-local ide = require('mcp-tools.agents')
+local our_agents = require('mcp-tools.agents')
 local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
@@ -17,13 +17,13 @@ local session, file, path
 vim.g.loaded_mcp_tools = nil
 vim.cmd('runtime plugin/mcp-tools.lua')
 
---- An agent that says what it was started with, and then what is typed.
+--- Creates an agent that prints its arguments and then its input.
 local function program(name, text)
-  local folder = vim.fn.tempname()
-  vim.fn.mkdir(folder, 'p')
-  vim.fn.writefile({ '#!/bin/sh', text, 'exec cat' }, folder .. '/' .. name)
-  vim.uv.fs_chmod(folder .. '/' .. name, tonumber('755', 8))
-  vim.env.PATH = folder .. ':' .. path
+  local directory = vim.fn.tempname()
+  vim.fn.mkdir(directory, 'p')
+  vim.fn.writefile({ '#!/bin/sh', text, 'exec cat' }, directory .. '/' .. name)
+  vim.uv.fs_chmod(directory .. '/' .. name, tonumber('755', 8))
+  vim.env.PATH = directory .. ':' .. path
 end
 
 local function screen() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '') end
@@ -44,7 +44,7 @@ before_each(function()
   notifications.collect()
   vim.env.FAKE_REPORT = vim.fn.tempname()
   config.setup({ bridge = { command = { 'python3', FAKE, 'ready' } }, agents = { 'claude', 'gemini' } })
-  ide.follow()
+  our_agents.follow()
   file = project.write('a.txt', 'one\ntwo\nthree\n')
   vim.cmd('silent edit ' .. file)
 end)
@@ -72,7 +72,7 @@ describe(':McpTools send', function()
     t.eq({ 'at_mentioned', { filePath = file, lineStart = 0, lineEnd = 0 } }, session.pushed[3])
   end)
 
-  it('lets the person choose among several', function()
+  it('lets the user choose between several agents', function()
     session = agents.open('claude', 'claude-code')
     local other = agents.open('claude', 'opencode')
     local real = vim.ui.select
@@ -86,7 +86,7 @@ describe(':McpTools send', function()
     agents.close(other)
   end)
 
-  it('says why it cannot', function()
+  it('reports why it cannot', function()
     vim.cmd('McpTools send')
     notifications.wait('no agent is connected')
     session = agents.open('gemini', 'gemini')
@@ -101,7 +101,7 @@ describe(':McpTools send', function()
 end)
 
 describe(':McpTools terminal', function()
-  it('gives an agent our tools by flags and environment, with the token in no flag and no file of others', function()
+  it('passes an agent our tools by flags and environment, and the token only in a private file', function()
     start()
     program('claude', 'echo "args: $*"; cat "$2"')
     vim.cmd('McpTools terminal claude --verbose')
@@ -114,7 +114,7 @@ describe(':McpTools terminal', function()
     t.ok(vim.startswith(vim.uv.fs_realpath(given), vim.fs.dirname(vim.uv.fs_realpath(vim.fs.dirname(given)))))
   end)
 
-  it('lets it run bundled tools that only read if the option agent_permissions is set', function()
+  it('lets it run bundled read-only tools if the option agent_permissions is set', function()
     config.setup({ agent_permissions = true, tools = { 'file_read', 'file_write' }, approval = { default = 'allow' } })
     start()
     program('claude', 'echo "args: $*."')
@@ -140,7 +140,7 @@ describe(':McpTools terminal', function()
     comes('/a.txt lines 2-2 explain this')
   end)
 
-  it('starts the bridge before the agent, also by the command that guill/mcp-tools.nvim had for Amp', function()
+  it('starts the bridge before the agent, also by the command of guill/mcp-tools.nvim for Amp', function()
     t.eq(0, vim.fn.exists(':AmpStartWithMCP'))
     require('mcp-tools').setup({ integrations = { ampcode = true } })
     program('amp', 'echo "args: $*"; cat "$3"')
@@ -155,7 +155,7 @@ describe(':McpTools terminal', function()
     vim.api.nvim_del_user_command('AmpStartWithMCP')
   end)
 
-  it('says why it cannot', function()
+  it('reports why it cannot', function()
     vim.cmd('McpTools terminal')
     notifications.wait('which agent')
     vim.cmd('McpTools terminal nobody')
@@ -169,18 +169,15 @@ describe(':McpTools terminal', function()
   end)
 end)
 
-it('acp_server() is the entry for mcpServers, or says why there is none', function()
+it('acp_server() returns an entry for mcpServers, or an error', function()
   local acp_server = require('mcp-tools').acp_server
   local entry, err = acp_server()
   t.eq({ nil, 'busy' }, { entry, err.code })
   start()
   local endpoint = bridge.endpoint()
-  t.eq({
-    type = 'http',
-    name = 'nvim-tools',
-    url = endpoint.url,
-    headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } },
-  }, acp_server({ transport = 'http' }))
+  local header = { name = 'Authorization', value = 'Bearer ' .. endpoint.token }
+  local expected = { type = 'http', name = 'nvim-tools', url = endpoint.url, headers = { header } }
+  t.eq(expected, acp_server({ transport = 'http' }))
   entry, err = acp_server({ transport = 'pigeon' })
   t.eq({ nil, 'validation_error' }, { entry, err.code })
 end)

@@ -1,4 +1,4 @@
--- A host of somebody else: what a plugin has that gives our tools to a model of its own.
+-- The API for another plugin that passes our tools to its own model.
 
 local assistant = require('mcp-tools.callers.assistant')
 local config = require('mcp-tools.config')
@@ -6,17 +6,13 @@ local mcp = require('mcp-tools')
 local t = require('helpers')
 
 local function register(name, def)
-  mcp.register(vim.tbl_extend('force', {
-    name = name,
-    description = name,
-    needs_approval = false,
-    execute = t.answers('done'),
-  }, def or {}))
+  local base = { name = name, description = name, needs_approval = false, execute = t.answers('done') }
+  mcp.register(vim.tbl_extend('force', base, def or {}))
 end
 
 local function names(offered) return t.field('name', offered) end
 
---- Calls, and waits for the outcome.
+--- Calls a tool and waits for the outcome.
 local function call(name, args, opts, hooks)
   local outcome, count = nil, 0
   assistant.start('my_plugin', name, args, opts or {}, hooks or {}, function(found)
@@ -28,14 +24,14 @@ local function call(name, args, opts, hooks)
   return outcome
 end
 
-describe('an assistant of somebody else', function()
+describe('an assistant', function()
   before_each(function()
     config.reset()
     config.setup({ approval = { default = 'allow' } })
     require('mcp-tools.core').get().registry:clear('tools')
   end)
 
-  it('reads its own extras of a definition, and no others; the tool knows who calls', function()
+  it('gets only its own extras of a definition; the tool gets the caller', function()
     local who
     register('one', {
       callers = { my_plugin = { icon = 'x' }, other = { icon = 'y' } },
@@ -50,30 +46,28 @@ describe('an assistant of somebody else', function()
     t.eq({ icon = 'x' }, offered[1].extras)
     t.eq({ 'n' }, offered[1].parameters.required)
     offered[1].parameters.required, offered[1].extras.icon = nil, nil -- copies
-    t.eq({ 'n', 'x' }, {
-      assistant.offered('my_plugin')[1].parameters.required[1],
-      assistant.offered('my_plugin')[1].extras.icon,
-    })
+    local again = assistant.offered('my_plugin')[1]
+    t.eq({ 'n', 'x' }, { again.parameters.required[1], again.extras.icon })
     t.eq({}, assistant.offered('stranger')[1].extras)
     t.eq('done', call('one', { n = 1 }, {}, { session = 'talk 1' }).text)
     t.eq({ 'my_plugin', 'my_plugin', 'talk 1' }, who)
   end)
 
-  it('is not offered a name that services for models refuse, and all others with it', function()
+  it('gets no names that model services refuse', function()
     for _, name in ipairs({ 'good', 'a.b', 'a b', 'ä', ('x'):rep(60), ('x'):rep(59) }) do
       register(name)
     end
     t.eq({ 'nvim_good', 'nvim_' .. ('x'):rep(59) }, names(assistant.offered('my_plugin')))
   end)
 
-  it('calls tools of mounted servers by the names that they have', function()
+  it('calls tools of mounted servers by their names', function()
     local def = { name = 'server__one', description = 'x', execute = t.answers('done') }
     t.ok(require('mcp-tools.core').registry():add('tools', def, { origin = 'mounted', name = 'server' }))
     t.eq({ 'server__one' }, names(assistant.offered('my_plugin')))
     t.eq('done', call('server__one', {}).text)
   end)
 
-  it('sees less by its options, by those for clients, and as a catalogue', function()
+  it('sees fewer tools by its options, by those for clients, and as a catalog', function()
     register('one')
     register('two', { annotations = { read_only = true } })
     t.eq({ 'nvim_one', 'nvim_two' }, names(assistant.offered('my_plugin')))
@@ -90,14 +84,14 @@ describe('an assistant of somebody else', function()
     t.eq('not_found', call('nvim_tools_call', { name = 'nvim_one' }).error.code)
   end)
 
-  it('sees what its own list names, also after a list that reads alike', function()
+  it('sees the tools of its own list, even after a list that looks the same', function()
     register('one')
     register('two')
     t.eq({}, names(assistant.offered('my_plugin', { tools = { 'one,two' } })))
     t.eq({ 'nvim_one', 'nvim_two' }, names(assistant.offered('my_plugin', { tools = { 'one', 'two' } })))
   end)
 
-  it('is told of a mistyped option instead of being given all', function()
+  it('gets an error for a mistyped option', function()
     local offered, codecompanion = assistant.offered, require('mcp-tools.callers.codecompanion')
     for _, case in ipairs({
       { 'opts.tools%[1%]: expected string', offered, 'my_plugin', { tools = { { 'one' } } } },
@@ -112,11 +106,9 @@ describe('an assistant of somebody else', function()
     end
   end)
 
-  it('gets text for a model, whatever a tool gives', function()
+  it('gets text for a model, whatever a tool returns', function()
     local value
-    register('gives', {
-      execute = function(ctx) ctx(value) end,
-    })
+    register('gives', { execute = function(ctx) ctx(value) end })
     local content = mcp.content
     for expected, each in pairs({
       ['plain'] = 'plain',
@@ -136,18 +128,16 @@ describe('an assistant of somebody else', function()
     t.eq({ type = 'image', data = 'AQ==', mimeType = 'image/png' }, call('gives', {}).content[2])
   end)
 
-  it('gets an error for arguments that are no object, and for a result that is too large', function()
+  it('gets an error for arguments that are not an object, and for a result that is too large', function()
     register('one')
     t.eq('validation_error', call('one', 'text').error.code)
     t.eq('validation_error', call('one', { 1, 2 }).error.code)
     config.setup({ limits = { tool_result = 1024 } })
-    register('large', {
-      execute = function(ctx) ctx({ mcp.content.text(('x'):rep(1025)) }) end,
-    })
+    register('large', { execute = function(ctx) ctx({ mcp.content.text(('x'):rep(1025)) }) end })
     t.eq('too_large', call('large', {}).error.code)
   end)
 
-  it("answers what a tool asks through the person's own editor", function()
+  it('answers requests of a tool through the editor of the user', function()
     local input = vim.ui.input
     vim.ui.input = function(_, done) -- luacheck: ignore
       done('Ada')

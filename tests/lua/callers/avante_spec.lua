@@ -18,7 +18,7 @@ end
 describe('the tools for Avante', function()
   before_each(function() config.setup({ approval = { default = 'allow' } }) end)
 
-  it('say their arguments in its form, and what that has no place for in words', function()
+  it('have arguments in its form; other constraints are in the description', function()
     register('takes', {
       input_schema = {
         type = 'object',
@@ -43,10 +43,9 @@ describe('the tools for Avante', function()
     for _, field in ipairs(tool.param.fields) do
       fields[field.name] = field
     end
-    t.eq(
-      { name = 'path', type = 'string', description = 'A file (JSON Schema: {"maxLength":9})', optional = false },
-      fields.path
-    )
+    local path = { name = 'path', type = 'string', optional = false }
+    path.description = 'A file (JSON Schema: {"maxLength":9})'
+    t.eq(path, fields.path)
     t.eq({ name = 'kind', type = 'string', description = 'kind', choices = { 'a', 'b' }, optional = true }, fields.kind)
     t.eq({ name = 'any', description = 'any', optional = true }, fields.any)
     t.eq('Either (JSON Schema: {"type":["string","null"]})', fields.both.description)
@@ -55,21 +54,17 @@ describe('the tools for Avante', function()
     t.eq({ name = 'spots', type = 'array', description = 'spots', items = spot, optional = false }, fields.spots)
   end)
 
-  it('end also where the person has taken out all autocommands of no group meanwhile', function()
+  it('end even if the user has removed all autocommands without a group', function()
     local finish, result
-    register('waits', {
-      execute = function(ctx) finish = ctx end,
-    })
-    by_name('nvim_waits').func({}, {
-      on_complete = function(given) result = given end,
-    })
+    register('waits', { execute = function(ctx) finish = ctx end })
+    by_name('nvim_waits').func({}, { on_complete = function(given) result = given end })
     vim.cmd('autocmd! User')
     t.wait(function() return finish ~= nil end)
     finish('done')
     t.wait(function() return result == 'done' end)
   end)
 
-  it('are called with functions as its README says, or with a table of them', function()
+  it('are called with functions, or with a table of them', function()
     register('says', {
       args = { value = { type = 'string', required = true } },
       execute = function(ctx, args)
@@ -97,7 +92,7 @@ end)
 
 local CHECKOUTS = vim.env.AVANTE
 if CHECKOUTS then
-  it('in Avante itself are told to models, run, and stopped with a request, once', function()
+  it('in Avante itself are sent to models, run, and stopped with a request', function()
     for path in CHECKOUTS:gmatch('[^:]+') do
       vim.opt.runtimepath:prepend(path)
     end
@@ -120,8 +115,8 @@ if CHECKOUTS then
     for _, tool in ipairs(theirs) do
       if vim.startswith(tool.name, 'nvim_') then
         ours = ours + 1
-        local told = vim.json.encode(require('avante.providers.openai'):transform_tool(tool))
-        t.ok(not told:gsub('"required":%[%]', ''):find('[]', 1, true), told)
+        local schema = vim.json.encode(require('avante.providers.openai'):transform_tool(tool))
+        t.ok(not schema:gsub('"required":%[%]', ''):find('[]', 1, true), schema)
       end
     end
     t.ok(ours > 10)

@@ -11,13 +11,9 @@ local function register(name, def)
 end
 
 local function says(def)
-  register(
-    'says',
-    vim.tbl_extend('force', {
-      args = { value = { type = 'string', required = true } },
-      execute = function(ctx, args) ctx('it says ' .. args.value) end,
-    }, def or {})
-  )
+  local base = { args = { value = { type = 'string', required = true } } }
+  function base.execute(ctx, args) ctx('it says ' .. args.value) end
+  register('says', vim.tbl_extend('force', base, def or {}))
 end
 
 before_each(function()
@@ -26,7 +22,7 @@ before_each(function()
 end)
 
 describe('the tools for CodeCompanion', function()
-  it('are what is on, with their schemas, and a group of all', function()
+  it('are the enabled tools with their schemas, and a group of all', function()
     says()
     local tools = host.tools()
     local tool = tools.nvim_says.callback()
@@ -43,14 +39,14 @@ describe('the tools for CodeCompanion', function()
     t.eq({ 'nvim_reads' }, tools.groups.mine.tools)
   end)
 
-  it('take what a definition has for this host alone, such as that CodeCompanion asks for approval, too', function()
+  it('use fields of a definition for this caller only, such as approval by CodeCompanion', function()
     local own = { system_prompt = 'be brief', opts = { require_approval_before = true } }
     says({ callers = { codecompanion = own, other = { system_prompt = 'no' } } })
     local tool = host.tools().nvim_says
     t.eq({ 'be brief', true }, { tool.callback().system_prompt, tool.opts.require_approval_before })
   end)
 
-  it('do not bear the names of what else stands in that table', function()
+  it('do not use names that have another meaning in that table', function()
     config.setup({ tool_prefix = '' })
     register('groups', { execute = function() end })
     t.eq('table', type(host.tools().groups.nvim_tools.tools))
@@ -58,17 +54,15 @@ describe('the tools for CodeCompanion', function()
     mcp.unregister('groups')
   end)
 
-  it('end with a chat that is closed, which hears no more of them', function()
-    local reason, told = nil, {}
-    register('waits', {
-      execute = function(ctx)
-        ctx:on_cancel(function(why) reason = why end)
-      end,
-    })
+  it('end with a closed chat, which gets no result', function()
+    local reason, results = nil, {}
+    local function execute(ctx)
+      ctx:on_cancel(function(why) reason = why end)
+    end
+    register('waits', { execute = execute })
     local function start(chat)
-      host.tools().nvim_waits.callback().cmds[1]({ bufnr = chat }, {}, {
-        output_cb = function(message) told[chat] = message.data end,
-      })
+      local function output_cb(message) results[chat] = message.data end
+      host.tools().nvim_waits.callback().cmds[1]({ bufnr = chat }, {}, { output_cb = output_cb })
     end
     local closed, other = vim.api.nvim_create_buf(false, true), vim.api.nvim_create_buf(false, true)
     start(other)
@@ -80,9 +74,9 @@ describe('the tools for CodeCompanion', function()
     reason = nil
     vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatStopped', data = { bufnr = other } })
     t.eq('user', reason)
-    t.wait(function() return told[other] end)
-    t.matches('cancelled', told[other])
-    t.eq(nil, told[closed])
+    t.wait(function() return results[other] end)
+    t.matches('cancelled', results[other])
+    t.eq(nil, results[closed])
   end)
 end)
 
@@ -96,7 +90,7 @@ describe('the extension for CodeCompanion', function()
 
   after_each(function() package.loaded['codecompanion.config'] = nil end)
 
-  it('is where CodeCompanion looks for it, and loads what is bundled without holding up the editor', function()
+  it('is found by CodeCompanion, and loads bundled tools without a long block', function()
     config.setup({ tools = 'recommended' })
     require('codecompanion._extensions.mcp_tools').setup({ tools = 'file' })
     t.eq({}, there.groups)
@@ -114,7 +108,7 @@ describe('the extension for CodeCompanion', function()
     config.setup({ tools = {} })
   end)
 
-  it('leaves a tool alone that has the same name', function()
+  it('does not replace a tool with the same name', function()
     local own = { description = 'its own' }
     there.nvim_says = own
     says()
@@ -131,7 +125,7 @@ describe('the extension for CodeCompanion', function()
   end)
 end)
 
---- A checkout of the plugin, and of what it needs, set up with a model that follows a script.
+--- Sets up the plugin from a checkout, with a model that follows a script.
 local function real(url)
   for path in CHECKOUTS:gmatch('[^:]+') do
     vim.opt.runtimepath:prepend(path)
@@ -157,8 +151,8 @@ local function ask(chat, text)
   chat:submit()
 end
 
---- What a request tells the model of its calls.
-local function told(request)
+--- The results of calls in a request to the model.
+local function results_in(request)
   local texts = {}
   for _, message in ipairs(request.body.messages) do
     if message.role == 'tool' then
@@ -192,7 +186,7 @@ if CHECKOUTS then
       return require('codecompanion').chat()
     end
 
-    it('a model is told of the tools, calls them, and reads what came of them; nobody asks twice', function()
+    it('a model gets the tools, calls them, and reads their results, without a second approval', function()
       config.setup({ tools = 'recommended', approval = { tools = { denied = 'deny' } } })
       register('denied', { needs_approval = true, execute = function() end })
       local asked = 0
@@ -212,25 +206,20 @@ if CHECKOUTS then
       t.eq({ 'value' }, sent.nvim_says.parameters.required)
       t.ok(vim.tbl_count(sent) > 10)
       t.matches('"properties":{}', model.requests[1].json) -- of the ones without arguments
-      t.ok(not model.requests[1].json:find('"%a+":%[%]'), 'an empty list, which may have been an object')
-      local texts = told(model.requests[2])
+      t.ok(not model.requests[1].json:find('"%a+":%[%]')) -- an empty list may have been an object
+      local texts = results_in(model.requests[2])
       t.eq({ 4, 0 }, { #texts, asked })
       local all = table.concat(texts, '\n')
       t.matches('it says x', all)
       t.matches('value: must be string', all)
       t.matches('denied was not run', all)
       t.matches('Tool `nvim_nothing` not found', all)
-      t.wait(
-        function()
-          return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n'):find('I have said it')
-        end,
-        5000,
-        'the words of the model'
-      )
+      local function text() return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n') end
+      t.wait(function() return text():find('I have said it') end, 5000, 'the text of the model')
       chat:close()
     end)
 
-    it('a call that runs ends with the chat that is stopped, or closed', function()
+    it('a call ends when the chat is stopped or closed', function()
       local chat = open({ { calls = { { 'nvim_waits', '{}' } } }, { calls = { { 'nvim_waits', '{}' } } } })
       ask(chat, '@{nvim_waits} wait')
       t.wait(function() return begun end, 10000, 'the call')
@@ -244,13 +233,13 @@ if CHECKOUTS then
       t.eq('session_closed', stopped)
     end)
 
-    it('what is registered, and what is no more, is what there is', function()
+    it('tools are added and removed as they are registered and unregistered', function()
       open({})
       register('late', { execute = t.answers('late') })
       mcp.unregister('waits')
       t.wait(function() return there.nvim_late and not there.nvim_waits end)
       t.ok(vim.tbl_contains(there.groups.nvim_tools.tools, 'nvim_late'))
-      t.ok(there.read_file and there.groups.agent, 'the tools of its own')
+      t.ok(there.read_file and there.groups.agent) -- its own tools
     end)
   end)
 end

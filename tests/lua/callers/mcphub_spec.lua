@@ -2,7 +2,7 @@ local config = require('mcp-tools.config')
 local mcp = require('mcp-tools')
 local t = require('helpers')
 
-it('the server for MCP Hub has the tools that are on, which answer as MCP has it', function()
+it("the server for MCP Hub has the enabled tools, whose results are in MCP's format", function()
   config.setup({ approval = { default = 'allow' } })
   mcp.register({
     name = 'shows',
@@ -17,9 +17,7 @@ it('the server for MCP Hub has the tools that are on, which answer as MCP has it
   t.eq({ 'nvim_shows', 'shows it', { 'size' } }, { tool.name, tool.description, tool.inputSchema.required })
   t.eq(true, tool.needs_confirmation_window)
   local sent = {}
-  local response = {
-    send = function(_, result) table.insert(sent, result) end,
-  }
+  local response = { send = function(_, result) table.insert(sent, result) end }
   t.eq(nil, tool.handler({ params = { size = 1 } }, response))
   t.eq(nil, tool.handler({}, response))
   t.wait(function() return #sent == 2 end)
@@ -30,7 +28,7 @@ end)
 
 local CHECKOUTS = vim.env.MCPHUB
 if CHECKOUTS then
-  it('in MCP Hub itself is a server that is on, and is called', function()
+  it('in MCP Hub itself is a connected server whose tools can be called', function()
     for path in CHECKOUTS:gmatch('[^:]+') do
       vim.opt.runtimepath:prepend(path)
     end
@@ -46,9 +44,7 @@ if CHECKOUTS then
     t.eq('connected', server.status)
     t.eq(false, require('mcphub.extensions.shared').needs_confirmation_window('nvim', 'nvim_says'))
     local answers = {}
-    local opts = {
-      callback = function(answer) table.insert(answers, answer.result) end,
-    }
+    local opts = { callback = function(answer) table.insert(answers, answer.result) end }
     server:call_tool('nvim_says', { value = 'x' }, opts)
     server:call_tool('nvim_says', {}, opts)
     t.wait(function() return #answers == 2 end)

@@ -7,11 +7,11 @@ local function register(name, def)
 end
 
 describe('a call that a tool makes', function()
-  local inner, cancelled, went_on
+  local inner, cancelled, continued
 
   before_each(function()
     config.setup({ approval = { default = 'allow' } })
-    inner, cancelled, went_on = nil, {}, false
+    inner, cancelled, continued = nil, {}, false
     register('inner', {
       execute = function(ctx)
         inner = ctx
@@ -35,7 +35,7 @@ describe('a call that a tool makes', function()
     ['without a callback, in `run`'] = {
       run = function()
         mcp.call('inner')
-        went_on = true
+        continued = true
       end,
     },
     ['with a callback, in `run`'] = {
@@ -48,7 +48,7 @@ describe('a call that a tool makes', function()
       run = function(ctx)
         ctx:await(vim.schedule)
         mcp.call('inner')
-        went_on = true
+        continued = true
       end,
     },
     ['in `execute`'] = {
@@ -58,11 +58,9 @@ describe('a call that a tool makes', function()
     },
     ['of a tool that makes the call'] = {
       run = function()
-        register('middle', {
-          run = function() return (mcp.call('inner')) end,
-        })
+        register('middle', { run = function() return (mcp.call('inner')) end })
         mcp.call('middle')
-        went_on = true
+        continued = true
       end,
     },
   }
@@ -72,20 +70,17 @@ describe('a call that a tool makes', function()
       t.eq(true, handle:cancel())
       t.eq({ 'parent' }, cancelled)
       vim.wait(20)
-      t.eq(false, went_on)
+      t.eq(false, continued)
     end)
   end
 
-  it('ends when the time of its tool is up', function()
-    outer({
-      timeout = 30,
-      run = function() mcp.call('inner') end,
-    })
+  it('ends with the timeout of its tool', function()
+    outer({ timeout = 30, run = function() mcp.call('inner') end })
     t.wait(function() return cancelled[1] end)
     t.eq({ 'parent' }, cancelled)
   end)
 
-  it('goes on when its tool has answered', function()
+  it('continues after its tool has answered', function()
     local _, outcome = outer({
       execute = function(ctx)
         mcp.call('inner', {}, function() end)
@@ -97,10 +92,8 @@ describe('a call that a tool makes', function()
     inner('done')
   end)
 
-  it('is no business of a tool that merely runs meanwhile', function()
-    register('waits', {
-      execute = function() end,
-    })
+  it('does not end with an unrelated tool', function()
+    register('waits', { execute = function() end })
     local handle = mcp.call('waits', {}, function() end)
     mcp.call('inner', {}, function() end)
     handle:cancel()
@@ -109,7 +102,7 @@ describe('a call that a tool makes', function()
   end)
 end)
 
-it('call() without a callback goes on where the API may be used, when the tool answered where it may not', function()
+it('call() without a callback continues outside of a fast callback', function()
   register('fast', {
     execute = function(ctx)
       vim.system({ vim.v.progpath, '--version' }, {}, function() ctx('answer') end)
@@ -124,7 +117,7 @@ it('call() without a callback goes on where the API may be used, when the tool a
   t.eq({ 'answer', false, true }, seen)
 end)
 
-it('options of call() that are none are refused before anything runs', function()
+it('invalid options of call() are refused before anything runs', function()
   register('any', { execute = function() end })
   for name, wrong in pairs({ host = print, timeout = '5000', on_progress = 'print', on_state = true }) do
     t.raises('opts.' .. name .. ': expected %a+ or nil, got ' .. type(wrong), function()

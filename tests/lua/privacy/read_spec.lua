@@ -12,7 +12,7 @@ before_each(function()
 end)
 after_each(project.close)
 
---- Reads, and waits for it.
+--- Reads a file and waits for it.
 local function text_of(...)
   local args, got = { ... }, nil
   table.insert(args, 3, function(...) got = { ... } end)
@@ -23,36 +23,30 @@ end
 
 local function lines_of(path, first, last, max_bytes)
   local got
-  read.lines(
-    path,
-    64 * 1024 * 1024,
-    { first = first, last = last, max_bytes = max_bytes or 1e9 },
-    function(...) got = { ... } end
-  )
+  local range = { first = first, last = last, max_bytes = max_bytes or 1e9 }
+  read.lines(path, 64 * 1024 * 1024, range, function(...) got = { ... } end)
   t.wait(function() return got end, 10000)
   return got[1], got[2]
 end
 
 describe('a file', function()
-  it('is not read when it is another one than was judged', function()
-    local path = project.write('folder/a.txt', 'inside')
+  it('is not read when it is not the one that was checked', function()
+    local path = project.write('directory/a.txt', 'inside')
     project.write(project.base .. '/outside/a.txt', 'outside')
     t.eq('inside', (text_of(path, 100)))
-    vim.uv.fs_rename(project.root .. '/folder', project.root .. '/moved')
-    vim.uv.fs_symlink(project.base .. '/outside', project.root .. '/folder')
+    vim.uv.fs_rename(project.root .. '/directory', project.root .. '/moved')
+    vim.uv.fs_symlink(project.base .. '/outside', project.root .. '/directory')
     local text, err = text_of(path, 100)
     t.eq({ nil, 'access_denied' }, { text, err.code })
     vim.uv.fs_symlink(project.base .. '/outside/a.txt', project.root .. '/link.txt')
     t.eq(nil, (text_of(project.root .. '/link.txt', 100)))
-    t.eq(
-      'outside',
-      (text_of(project.root .. '/link.txt', 100, function(real) return real == project.base .. '/outside/a.txt' end))
-    )
+    local function is_meant(real) return real == project.base .. '/outside/a.txt' end
+    t.eq('outside', (text_of(project.root .. '/link.txt', 100, is_meant)))
   end)
 
-  it('may be called as if it were deleted', function() t.eq('x', (text_of(project.write('a (deleted)', 'x'), 100))) end)
+  it('can have a name that looks deleted', function() t.eq('x', (text_of(project.write('a (deleted)', 'x'), 100))) end)
 
-  it('that lies outside is never read while a folder turns into a link and back', function()
+  it('outside is never read while a directory is replaced by a link and back', function()
     local script = project.write(
       'swap.py',
       [[
@@ -78,7 +72,7 @@ while True:
     })
     t.wait(function() return ready end, 5000)
     local path, seen = project.root .. '/d/a.py', { inside = 0, outside = 0, error = 0 }
-    -- Neither program need get a turn while the other has its own.
+    -- One process may get no turn while the other has its own.
     local enough = vim.uv.hrtime() + 20e9
     local round = 0
     while round < 20 or (seen.inside == 0 or seen.error == 0) and vim.uv.hrtime() < enough do
@@ -110,7 +104,7 @@ while True:
 end)
 
 describe('lines of a file', function()
-  --- The lines that a plain split gives.
+  --- The lines of a plain split.
   local function expected(text, first, last)
     local all = vim.split(text, '\n', { plain = true })
     if all[#all] == '' and #all > 1 then
@@ -119,23 +113,11 @@ describe('lines of a file', function()
     return vim.list_slice(all, first, math.min(last, #all)), #all
   end
 
-  it('are those of the whole text, however it ends and wherever it is cut', function()
+  it('are the same in slices as in the whole text', function()
     local long = ('x'):rep(65535)
-    for _, text in ipairs({
-      '',
-      '\n',
-      '\n\n',
-      'a',
-      'a\n',
-      'a\n\n',
-      '\na',
-      'a\nb\nc',
-      long,
-      long .. '\n',
-      long .. 'y\nz',
-      long .. '\n\n' .. long .. '\n' .. long,
-      ('line\n'):rep(40000),
-    }) do
+    local texts = { '', '\n', '\n\n', 'a', 'a\n', 'a\n\n', '\na', 'a\nb\nc', ('line\n'):rep(40000) }
+    vim.list_extend(texts, { long, long .. '\n', long .. 'y\nz', long .. '\n\n' .. long .. '\n' .. long })
+    for _, text in ipairs(texts) do
       local path = project.write('lines.txt', text)
       for _, range in ipairs({ { 1, 1 }, { 1, 3 }, { 2, 2 }, { 3, 1e9 }, { 13107, 13109 }, { 1, 1e9 } }) do
         local lines, total = lines_of(path, range[1], range[2])
@@ -145,7 +127,7 @@ describe('lines of a file', function()
     end
   end)
 
-  it('are kept as far as they fit', function()
+  it('are limited in bytes', function()
     local path = project.write('lines.txt', ('x'):rep(100) .. '\n' .. ('abc\n'):rep(100))
     local lines, total = lines_of(path, 1, 1e9, 10)
     t.eq({ { ('x'):rep(11) }, 101 }, { lines, total })
@@ -153,7 +135,7 @@ describe('lines of a file', function()
     t.eq({ { 'abc', 'abc', 'abc' }, 101 }, { lines, total })
   end)
 
-  it('of a large file do not hold the editor up', function()
+  it('of a large file do not block the main thread', function()
     local path = project.write('large.txt', ('some line of a text\n'):rep(1600000))
     local check_turns = t.watch_turns()
     local made = core.get().executor:execute('file_read', { path = path, start_line = 800000, limit = 2 }, {
@@ -166,11 +148,11 @@ describe('lines of a file', function()
   end)
 end)
 
-describe('a file that is read ahead', function()
+describe('a file in the read cache', function()
   before_each(project.open)
   after_each(project.close)
 
-  --- What is known once it is known.
+  --- The first result and the one after the file was read.
   local function known(path)
     local is_known = false
     local at_first = { read.cached(path, function() is_known = true end) }
@@ -178,7 +160,7 @@ describe('a file that is read ahead', function()
     return at_first, { read.cached(path) }
   end
 
-  it('is known a moment later, until it changes', function()
+  it('is available a moment later, until it changes', function()
     local path = project.write('a.txt', 'one')
     local at_first, then_ = known(path)
     t.eq({ { nil, 'the file is being read', read.READING }, { 'one' } }, { at_first, then_ })
@@ -188,7 +170,7 @@ describe('a file that is read ahead', function()
     t.eq({ nil, 'ENOENT' }, { then_[2], select(2, known(path))[3] })
   end)
 
-  it('is none that waits for a writer, nor one that is too large', function()
+  it('is an error for a fifo, or when it is too large', function()
     local pipe = project.root .. '/pipe'
     t.eq(0, vim.system({ 'mkfifo', pipe }):wait().code)
     t.matches('is a fifo, not a file', select(2, known(pipe))[2])
@@ -196,7 +178,7 @@ describe('a file that is read ahead', function()
     t.matches('the limit is', select(2, known(large))[2])
   end)
 
-  it('on a disk that does not answer holds up nobody for more than a second', function()
+  it('on a disk that does not answer delays a call by a second at most', function()
     local real, stuck = read.read, nil
     read.read = function(_, _, cb) stuck = cb end
     read.cached(project.write('b.txt', 'one'))

@@ -14,7 +14,7 @@ describe('tools that read buffers', function()
   after_each(project.close)
 
   describe('file_read', function()
-    it('gives the unsaved text of an open file, and says so', function()
+    it('returns the unsaved text of an open file, and reports that', function()
       local path = write('a.txt', 'one\ntwo\nthree\n')
       vim.cmd.edit(path)
       api.nvim_buf_set_lines(0, 1, 2, false, { 'TWO é' })
@@ -27,7 +27,7 @@ describe('tools that read buffers', function()
       t.eq(result, (call('file_read', { bufnr = 0 })))
     end)
 
-    it('gives the file when it is not open, without opening it', function()
+    it('returns the text of a closed file, without opening it', function()
       local path = write('b.txt', 'one\ntwo')
       local before = #api.nvim_list_bufs()
       local result = call('file_read', { path = path })
@@ -35,7 +35,7 @@ describe('tools that read buffers', function()
       t.eq(before, #api.nvim_list_bufs())
     end)
 
-    it('cuts out ranges and says where it goes on', function()
+    it('returns a range and the next line', function()
       local path = write('c.txt', 'l1\nl2\nl3\nl4\nl5\n')
       vim.cmd.edit(path)
       for _, how in ipairs({ { path = path }, { bufnr = 0 } }) do
@@ -51,7 +51,7 @@ describe('tools that read buffers', function()
       end
     end)
 
-    it('cuts what is too much at a line, and one line that is too long', function()
+    it('truncates a long text at a line, and one line that is too long', function()
       local path = write('big.txt', (('x'):rep(1023) .. '\n'):rep(300))
       local result = call('file_read', { path = path })
       t.eq({ true, 256, 257, 300 }, { result.truncated, result.end_line, result.next_line, result.lines })
@@ -62,7 +62,7 @@ describe('tools that read buffers', function()
       t.eq({ true, 256 * 1024 }, { result.truncated, #result.text })
     end)
 
-    it('repairs bytes that are not UTF-8 and says so', function()
+    it('repairs bytes that are not UTF-8 and reports that', function()
       vim.o.fileencodings = 'utf-8'
       local path = write('bin.txt', 'a\255b\nok\n')
       local result = call('file_read', { path = path })
@@ -70,7 +70,7 @@ describe('tools that read buffers', function()
       t.eq({ 'a\239\191\189b\nok', true }, { result.text, result.lossy })
     end)
 
-    it('gives of a closed file the text that its buffer would have', function()
+    it('returns the text of a closed file as its buffer would have it', function()
       local filler = ('filler line\n'):rep(8000)
       local texts = {
         latin1 = 'Gr\252\223e\naus K\246ln\n',
@@ -109,7 +109,7 @@ describe('tools that read buffers', function()
       t.eq('', call('file_read', { bufnr = 0 }).text)
     end)
 
-    it('says what is wrong', function()
+    it('reports errors', function()
       for _, case in ipairs({
         { 'validation_error', 'exactly one of path and bufnr', {} },
         { 'validation_error', 'exactly one', { path = 'x', bufnr = 1 } },
@@ -122,7 +122,7 @@ describe('tools that read buffers', function()
       end
     end)
 
-    it('never takes a terminal for the current file', function()
+    it('does not read a terminal as the current file', function()
       vim.cmd.edit(write('d.txt', 'file'))
       t.terminal()
       t.eq('file', call('file_read', { bufnr = 0 }).text)
@@ -130,7 +130,7 @@ describe('tools that read buffers', function()
   end)
 
   describe('buffer_list', function()
-    it('names what is open, changed and shown, without a list of signs', function()
+    it('lists open, modified and visible buffers, without reading their signs', function()
       vim.cmd.edit(write('a.txt', 'a'))
       vim.cmd.edit(write('b.txt', 'b'))
       api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
@@ -145,13 +145,11 @@ describe('tools that read buffers', function()
       t.eq({ true, true, true, true, 1 }, { b.modified, b.current, b.visible, b.loaded, b.lines })
       local modified = call('buffer_list', { modified_only = true })
       t.eq({ 1, 'b.txt' }, { modified.total, modified.buffers[1].path })
-      t.matches(
-        '^1 buffer\n%d+: b.txt %(current, visible, modified%)$',
-        project.text('buffer_list', { modified_only = true })
-      )
+      local text = project.text('buffer_list', { modified_only = true })
+      t.matches('^1 buffer\n%d+: b.txt %(current, visible, modified%)$', text)
     end)
 
-    it('gives names that are UTF-8 and hold no password, and so does test_sync_buffers', function()
+    it('returns names as UTF-8 without passwords, like test_sync_buffers', function()
       vim.cmd.edit(vim.fn.fnameescape(write('gr\252n.txt', 'x')))
       local bufnr = api.nvim_create_buf(true, false)
       api.nvim_buf_set_name(bufnr, 'https://someone:hidden@example.org/x')
@@ -166,7 +164,7 @@ describe('tools that read buffers', function()
       vim.cmd('silent! %bwipeout!')
     end)
 
-    it('comes in pages', function()
+    it('is paged', function()
       for i = 1, 5 do
         vim.cmd.edit(write(i .. '.txt', 'x'))
       end
@@ -198,7 +196,7 @@ describe('tools that write, compare and close buffers', function()
       return value.files[1]
     end
 
-    it('writes what has changed, also of a buffer that nobody sees', function()
+    it('writes modified text, also of a hidden buffer', function()
       t.eq({ path = 'a.txt', written = false }, save({ path = 'a.txt' }))
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'ONE' })
       vim.o.hidden = true
@@ -216,7 +214,7 @@ describe('tools that write, compare and close buffers', function()
       t.eq({ 'one\nTWO\nthree\n', 'b\n' }, { disk(path), disk('b.txt') })
     end)
 
-    it('also writes a file whose last edit is that of another client', function()
+    it('also writes a file that another client has edited last', function()
       t.ok(call('file_edit', { path = 'a.txt', edits = { { old_text = 'two', new_text = 'TWO' } } }))
       local other = { kind = 'tool', host = 'mcp', client = { name = 'other' } }
       local edit = { path = 'a.txt', old_text = 'three', new_text = 'THREE' }
@@ -235,14 +233,14 @@ describe('tools that write, compare and close buffers', function()
       t.ok(vim.uv.fs_stat(project.root .. '/new.txt'))
     end)
 
-    it('does not overwrite what others wrote', function()
+    it('does not overwrite what another process wrote', function()
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
       project.write('a.txt', 'theirs\n')
       refused('file_save', 'tool_error', 'changed on disk', { paths = { 'a.txt' } })
       t.eq('theirs\n', disk(path))
     end)
 
-    it('says what is wrong, and saves the others', function()
+    it('reports errors, and saves the other files', function()
       t.eq(false, save({ paths = { project.write('b.txt', 'x') } }).written)
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
       vim.bo.readonly = true
@@ -254,7 +252,7 @@ describe('tools that write, compare and close buffers', function()
       t.matches('read%-only', files[1].error)
     end)
 
-    it('shows what would change on the disk', function()
+    it('has a preview of the change on disk', function()
       api.nvim_buf_set_lines(bufnr, 1, 2, false, { 'TWO' })
       local shown = project.previewed(require('mcp-tools.tools.file.save'), { paths = { 'a.txt' } })
       t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n', shown)
@@ -262,7 +260,7 @@ describe('tools that write, compare and close buffers', function()
   end)
 
   describe('buffer_close', function()
-    it('closes what nobody looks at', function()
+    it('closes a hidden buffer', function()
       vim.o.hidden = true
       vim.cmd.enew()
       t.eq(true, call('buffer_close', { path = 'a.txt' }).closed)
@@ -270,7 +268,7 @@ describe('tools that write, compare and close buffers', function()
       t.eq(false, call('buffer_close', { path = 'a.txt' }).closed)
     end)
 
-    it('leaves what is shown or not saved', function()
+    it('does not close a visible or modified buffer', function()
       refused('buffer_close', 'busy', 'shown in a window', { bufnr = bufnr })
       api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'mine' })
       vim.o.hidden = true

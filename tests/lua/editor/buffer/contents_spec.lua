@@ -1,5 +1,5 @@
 -- every Neovim
--- The text of a buffer, its file on disk, and the buffer that the arguments of a call name.
+-- The text of a buffer, its file on disk, and the buffer that a call refers to.
 
 local Call = require('mcp-tools.calls.call')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -19,11 +19,9 @@ describe('the whole text of a buffer', function()
 
   after_each(function() pcall(api.nvim_buf_delete, bufnr, { force = true }) end)
 
-  local function numbered(count) return t.lines(count, 'line %d') end
-
-  it('is that of all lines, however many pieces they make', function()
+  it('consists of all lines, in any number of slices', function()
     for _, count in ipairs({ 1, 1999, 2000, 2001, 4000, 5001 }) do
-      local lines, pauses = numbered(count), 0
+      local lines, pauses = t.lines(count, 'line %d'), 0
       api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
       local text = contents.of_buffer(bufnr, function() pauses = pauses + 1 end)
       t.eq(table.concat(lines, '\n') .. '\n', text)
@@ -33,8 +31,8 @@ describe('the whole text of a buffer', function()
     t.eq('\r\n', contents.of_buffer(bufnr, function() end, '\r\n'))
   end)
 
-  it('is of one moment, also when the text changes meanwhile, once or each time', function()
-    api.nvim_buf_set_lines(bufnr, 0, -1, false, numbered(5000))
+  it('is consistent even if the text changes while it is read', function()
+    api.nvim_buf_set_lines(bufnr, 0, -1, false, t.lines(5000, 'line %d'))
     for _, times in ipairs({ 1, math.huge }) do
       local changed = 0
       local text = contents.of_buffer(bufnr, function()
@@ -47,16 +45,14 @@ describe('the whole text of a buffer', function()
     end
   end)
 
-  it('is none when the buffer goes meanwhile', function()
-    api.nvim_buf_set_lines(bufnr, 0, -1, false, numbered(5000))
-    t.eq(
-      nil,
-      contents.of_buffer(bufnr, function()
-        if api.nvim_buf_is_valid(bufnr) then
-          api.nvim_buf_delete(bufnr, { force = true })
-        end
-      end)
-    )
+  it('is nil when the buffer is deleted while it is read', function()
+    api.nvim_buf_set_lines(bufnr, 0, -1, false, t.lines(5000, 'line %d'))
+    local function delete()
+      if api.nvim_buf_is_valid(bufnr) then
+        api.nvim_buf_delete(bufnr, { force = true })
+      end
+    end
+    t.eq(nil, contents.of_buffer(bufnr, delete))
   end)
 end)
 
@@ -81,9 +77,9 @@ describe('a file on disk', function()
     project.close()
   end)
 
-  describe('a file that others changed', function()
+  describe('a file that another process changed', function()
     for _, autoread in ipairs({ true, false }) do
-      it('is read again into a clean buffer, with autoread ' .. tostring(autoread), function()
+      it('is reloaded into a clean buffer, with autoread ' .. tostring(autoread), function()
         vim.o.autoread = autoread
         t.eq('same', refresh(bufnr))
         project.write('a.txt', 'one\ntwo\n')
@@ -92,7 +88,7 @@ describe('a file on disk', function()
       end)
     end
 
-    it('has the line breaks and the encoding that it has on the disk now', function()
+    it('has the line breaks and the encoding of the new file', function()
       vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'caf\195\169' })
       vim.cmd('silent write! ++ff=dos ++enc=latin1 | silent edit!')
       t.eq({ 'dos', 'latin1' }, { vim.bo.fileformat, vim.bo.fileencoding })
@@ -114,18 +110,18 @@ describe('a file on disk', function()
       t.eq({ 'one', 'two' }, lines())
     end)
 
-    it('is one that was written while it was looked at, too', function()
+    it('is detected even if it was written during the check', function()
       vim.api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'a draft' })
-      vim.uv.sleep(20) -- times of files are as coarse as the clock's ticks
+      vim.uv.sleep(20) -- file times are as coarse as the ticks of the clock
       local state
       disk.refresh(bufnr, function(got) state = got end)
-      vim.uv.sleep(20) -- the thread that looks at the file is through; what it found is not taken up yet
+      vim.uv.sleep(20) -- the thread has read the file; its result is not processed yet
       project.write('a.txt', 'one\ntwo\n')
       t.wait(function() return state end)
       t.eq({ 'conflict', 'conflict' }, { state, refresh(bufnr) })
     end)
 
-    it('is left alone while the buffer has changes, and this is said each time', function()
+    it('is not reloaded while the buffer is modified, which is reported each time', function()
       vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
       project.write('a.txt', 'theirs\n')
       t.eq({ 'conflict', 'conflict' }, { refresh(bufnr), refresh(bufnr) })
@@ -138,7 +134,7 @@ describe('a file on disk', function()
       t.eq({ 'theirs again' }, lines())
     end)
 
-    it('may be one that was not there when its buffer was made', function()
+    it('can be one that did not exist when its buffer was created', function()
       for _, mine in ipairs({ true, false }) do
         path = project.root .. (mine and '/mine.txt' or '/theirs.txt')
         vim.o.hidden = true
@@ -159,7 +155,7 @@ describe('a file on disk', function()
       t.eq({ 'same', { 'mine' } }, { refresh(bufnr), vim.fn.readfile(project.root .. '/mine.txt') })
     end)
 
-    it('may be gone, which is said each time, and come back', function()
+    it('can be deleted, which is reported each time, and come back', function()
       os.remove(path)
       t.eq({ 'gone', 'gone' }, { refresh(bufnr), refresh(bufnr) })
       t.eq({ 'one' }, lines())
@@ -168,7 +164,7 @@ describe('a file on disk', function()
       t.eq({ 'reloaded', { 'back' } }, { refresh(bufnr), lines() })
     end)
 
-    it('leaves the cursor and the view of the person', function()
+    it('keeps the cursor and the view of the user', function()
       local text = t.lines(100, 'line %d')
       vim.fn.writefile(text, path)
       refresh(bufnr)
@@ -180,7 +176,7 @@ describe('a file on disk', function()
       t.eq(view, vim.fn.winsaveview())
     end)
 
-    it('is told to the language servers of its project, once', function()
+    it('is reported to the language servers of its project, once', function()
       local own = Double.start(bufnr, project.root, {}, {})
       local other = Double.start(bufnr, project.base .. '/another', {}, {})
       t.wait(function() return own.client.initialized and other.client.initialized end)
@@ -191,19 +187,17 @@ describe('a file on disk', function()
       refresh(bufnr)
       local uri = vim.uri_from_fname(path)
       local function heard(double)
-        return vim
-          .iter(double.told)
-          :map(
-            function(each) return each.method == 'workspace/didChangeWatchedFiles' and each.params.changes or nil end
-          )
-          :totable()
+        local function changes(each)
+          return each.method == 'workspace/didChangeWatchedFiles' and each.params.changes or nil
+        end
+        return vim.iter(double.told):map(changes):totable()
       end
       t.eq({ { { uri = uri, type = 2 } }, { { uri = uri, type = 3 } } }, heard(own))
       t.eq({}, heard(other))
     end)
   end)
 
-  it('what has no file is the same as ever', function()
+  it('a buffer without a file is unchanged', function()
     vim.cmd('silent edit ' .. project.root .. '/new.txt')
     t.eq('same', refresh(vim.api.nvim_get_current_buf()))
     vim.cmd.enew()
@@ -213,8 +207,8 @@ describe('a file on disk', function()
   end)
 end)
 
-describe('a target', function()
-  --- The ctx of a call that was decided on some targets.
+describe('the buffer or file of a call', function()
+  --- The ctx of a call that was approved for some targets.
   local function ctx_of(targets)
     local call = Call.new({ id = 'x', name = 'file_read', host = 'test' })
     call.root, call.targets = project.root, targets or {}
@@ -228,7 +222,7 @@ describe('a target', function()
     return answer[1], answer[2]
   end
 
-  --- A file that somebody has open by the name of a link.
+  --- A file that is open by the name of a link.
   local function open_by_link(name)
     local path = project.write('plain.txt', 'text')
     assert(vim.uv.fs_symlink(path, project.root .. '/' .. name))
@@ -239,14 +233,14 @@ describe('a target', function()
   before_each(project.open)
   after_each(project.close)
 
-  it('is the current file where neither path nor bufnr is given, if that is said', function()
+  it('is the current file without path and bufnr, if the tool allows that', function()
     vim.cmd.edit(project.write('a.txt', 'text'))
     t.eq('a.txt', find({}, { current = true }).shown)
     t.eq('validation_error', select(2, find({})).code)
     t.eq('validation_error', select(2, find({ path = 'a.txt', bufnr = 0 }, { current = true })).code)
   end)
 
-  it('is loaded where nobody sees it, and dropped again', function()
+  it('is loaded hidden, and unloaded again', function()
     local path = project.write('a.txt', 'text')
     t.eq({ path = path, shown = 'a.txt' }, find({ path = 'a.txt' }))
     local found = find({ path = 'a.txt' }, { load = true })
@@ -255,7 +249,7 @@ describe('a target', function()
     t.ok(not api.nvim_buf_is_valid(found.bufnr))
   end)
 
-  it('is none when its file is open by a sensitive name, or marked in any buffer', function()
+  it('is refused when its file is open by a sensitive name, or marked in any buffer', function()
     local path = open_by_link('.env')
     local err, why = target.path_refusal(ctx_of(), path)
     t.eq({ 'access_denied', 'sensitive' }, { err and err.code, why })
@@ -268,7 +262,7 @@ describe('a target', function()
     t.eq('access_denied', select(2, find({ path = path }, { load = true })).code)
   end)
 
-  it('outside the project is one when the call was decided on it', function()
+  it('outside the project is accepted if the call was approved for it', function()
     local path = project.write(project.base .. '/outside.txt', 'text')
     t.matches('is outside the project', select(2, find({ path = path })).message)
     t.eq(path, find({ path = path }, nil, { { given = path, path = path } }).path)
@@ -285,7 +279,7 @@ describe('a target', function()
     t.eq(-1, vim.fn.bufnr(path))
   end)
 
-  it('that has no file and is not loaded is none', function()
+  it('that has no file and is not loaded is refused', function()
     local bufnr = api.nvim_create_buf(true, false)
     vim.cmd.bunload(bufnr)
     local _, err = find({ bufnr = bufnr }, { load = true })

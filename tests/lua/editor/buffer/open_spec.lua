@@ -17,7 +17,7 @@ describe('a file that is loaded', function()
   before_each(project.open)
   after_each(project.close)
 
-  it('is in no window and in no list, and the person sees nothing', function()
+  it('is unlisted and in no window, and the user sees nothing', function()
     local path = project.write('a.lua', 'return 1\n')
     local win, buf, mode = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.fn.mode()
     vim.cmd('messages clear')
@@ -32,7 +32,7 @@ describe('a file that is loaded', function()
     t.eq({ bufnr, nil, nil }, { load(path) })
   end)
 
-  it('runs no program that unpacks it', function()
+  it('runs no command to unpack it', function()
     vim.cmd('runtime! plugin/gzip.vim plugin/tarPlugin.vim plugin/zipPlugin.vim')
     local path = vim.env.PATH
     local marker = project.base .. '/ran'
@@ -52,25 +52,24 @@ describe('a file that is loaded', function()
     vim.env.PATH = path
   end)
 
-  it('is none that the system makes while it is read: such may have no end', function()
+  it('is refused if it is in a virtual file system, where a file may have no end', function()
     local path = vim.fn.has('linux') == 1 and '/proc/self/environ' or '/dev/zero'
     local bufnr, err = load(vim.uv.fs_realpath(path))
     t.eq({ nil, 'tool_error' }, { bufnr, err.code })
     t.ok(load(project.write('empty.txt', '')))
   end)
 
-  it('asks nothing about words to spell that are missing', function()
+  it('asks nothing about missing spell files', function()
     local asked = false
     vim.go.modeline = true
-    local id = vim.api.nvim_create_autocmd('SpellFileMissing', {
-      callback = function() asked = true end,
-    })
+    local function ask() asked = true end
+    local id = vim.api.nvim_create_autocmd('SpellFileMissing', { callback = ask })
     local bufnr = load(project.write('a.txt', 'text\n# vim: set spell spelllang=xy:\n'))
     t.eq({ false, '', 2 }, { asked, vim.o.eventignore, vim.api.nvim_buf_line_count(bufnr) })
     vim.api.nvim_del_autocmd(id)
   end)
 
-  it('asks nothing about the swap file of another editor, and has its own once it is seen', function()
+  it('asks nothing about a swap file of another editor, and has its own once it is visible', function()
     local path = project.write('a.txt', 'text\n')
     vim.o.updatecount = 200
     vim.o.directory = project.base
@@ -97,13 +96,13 @@ describe('a file that is loaded', function()
     vim.o.updatecount, vim.go.swapfile = 0, false
   end)
 
-  it('is loaded whatever an autocommand says', function()
+  it('is loaded even if an autocommand fails', function()
     local path = project.write('a.txt', 'text\n')
     vim.api.nvim_create_autocmd('BufReadPost', { command = 'throw "no"', once = true })
     t.eq({ 'text' }, vim.api.nvim_buf_get_lines(t.ok((load(path))), 0, -1, false))
   end)
 
-  it('is the one that was meant, a plain one, and not too large', function()
+  it('is a regular file of that name, and not too large', function()
     local before = #vim.api.nvim_list_bufs()
     local path = project.write('a.txt', 'text\n')
     assert(vim.uv.fs_symlink(path, project.root .. '/link.txt'))
@@ -193,7 +192,7 @@ describe('a buffer that was loaded for a call', function()
     is_gone(path)
   end)
 
-  it('stays when the user has seen it, lists it or changes it', function()
+  it('stays when the user has seen, listed or changed it', function()
     local seen, listed = project.write('seen.lua', 'x\n'), project.write('listed.lua', 'x\n')
     vim.o.hidden = true
     api.nvim_buf_set_lines(edit(path, 'return f').bufnr, 0, 0, false, { 'mine' })
@@ -207,7 +206,7 @@ describe('a buffer that was loaded for a call', function()
     is_gone(path)
   end)
 
-  it('stays in the list of the user that named it', function()
+  it('stays in the buffer list if the user has added it', function()
     vim.cmd('silent badd ' .. path)
     edit(path, 'return f')
     is_gone(path)
@@ -231,7 +230,7 @@ describe('a file that is loaded for a call', function()
 
   after_each(project.close)
 
-  --- Lets everything that was begun come to its end.
+  --- Waits until everything that has begun has ended.
   local function settle()
     local turns = 0
     t.wait(function()
@@ -240,7 +239,7 @@ describe('a file that is loaded for a call', function()
     end, 5000, 'turns')
   end
 
-  it('is not loaded, or goes again, when the call is cancelled in any turn of the editor', function()
+  it('is unloaded when the call is cancelled at any time', function()
     local before = #vim.api.nvim_list_bufs()
     for name, args in pairs(CALLS) do
       for turns = 0, 6 do

@@ -4,7 +4,7 @@ local t = require('helpers')
 local text_diff = require('mcp-tools.editor.text.diff')
 local text_edits = require('mcp-tools.editor.text.edits')
 
---- Lines of which nobody can say where they come from.
+--- Random lines of two kinds.
 local function alike(count)
   local list = {}
   for i = 1, count do
@@ -21,7 +21,7 @@ local function numbered(count)
   return list
 end
 
---- The second text, made of the first and what is said of their difference.
+--- The second text, made from the first and their difference.
 local function made(one, two, spans)
   local out, row = {}, 1
   for _, span in ipairs(spans) do
@@ -39,7 +39,7 @@ local function later(one, two)
   return spans
 end
 
---- The second text, made of the first and a unified diff.
+--- The second text, made from the first and a unified diff.
 local function patched(one, unified)
   local out, row = {}, 1
   for line in vim.gsplit(unified, '\n', { plain = true, trimempty = true }) do
@@ -67,7 +67,7 @@ end
 describe('the difference of two texts', function()
   math.randomseed(7)
 
-  it('is found line by line, at once and beside the main loop', function()
+  it('is found line by line, synchronously and in slices', function()
     for _ = 1, 300 do
       local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
       local spans = text_diff.spans(one, two)
@@ -76,7 +76,7 @@ describe('the difference of two texts', function()
     end
   end)
 
-  it('makes the second text of the first as a unified diff', function()
+  it('as a unified diff makes the second text from the first', function()
     for i = 1, 300 do
       local one, two = alike(math.random(0, 12)), alike(math.random(0, 12))
       t.eq(table.concat(two, '\n'), patched(one, hunks(one, two, i % 4)))
@@ -90,7 +90,7 @@ describe('the difference of two texts', function()
     t.eq(expected, hunks(one, two, 3))
   end)
 
-  it('of a long text has every place that differs', function()
+  it('of a long text is complete', function()
     local one = numbered(60000)
     local two = vim.list_slice(one)
     for i = 1, #one, 10 do
@@ -101,10 +101,10 @@ describe('the difference of two texts', function()
     t.eq(spans, text_diff.spans(one, two))
     local begun = os.clock()
     t.ok(table.concat(two, '\n') == patched(one, hunks(one, two, 3)))
-    t.ok(os.clock() - begun < 2) -- `vim.diff` takes longer to write them
+    t.ok(os.clock() - begun < 2) -- `vim.diff` needs longer
   end)
 
-  it('does not keep the editor waiting, however little two texts have in common', function()
+  it('is found in slices, even if two texts have little in common', function()
     local one, two = alike(200000), alike(200000)
     local check_turns = t.watch_turns()
     local spans = later(one, two)
@@ -113,7 +113,7 @@ describe('the difference of two texts', function()
     t.ok(#spans > 1000)
   end)
 
-  it('of very long texts is one place where nobody can wait for it', function()
+  it('of very long texts is one span if it would take too long', function()
     local one, two = alike(200000), alike(200000)
     local begun = vim.uv.hrtime()
     local spans, unified = text_diff.spans(one, two), hunks(one, two, 3)
@@ -138,17 +138,12 @@ end
 local function applied(edits, lines) return text_edits.applied(lines or LINES, t.ok(ordered(edits, lines))) end
 
 describe('edits of text', function()
-  it(
-    'are made wherever they stand in the list',
-    function() t.eq({ 'ONE', 'two', 'th', '!ünf', '' }, applied({ edit(2, 2, 3, 0, '\n!'), edit(0, 0, 0, 3, 'ONE') })) end
-  )
+  it('can be in any order', function()
+    t.eq({ 'ONE', 'two', 'th', '!ünf', '' }, applied({ edit(2, 2, 3, 0, '\n!'), edit(0, 0, 0, 3, 'ONE') }))
+    t.eq({ 'abone', 'two', 'three', 'ünf', '' }, applied({ edit(0, 0, 0, 0, 'a'), edit(0, 0, 0, 0, 'b') }))
+  end)
 
-  it(
-    'keep their order at one place',
-    function() t.eq({ 'abone', 'two', 'three', 'ünf', '' }, applied({ edit(0, 0, 0, 0, 'a'), edit(0, 0, 0, 0, 'b') })) end
-  )
-
-  it('may end on the line behind the last one', function()
+  it('can end on the line after the last one', function()
     local lines = { 'a', 'b' }
     t.eq({ 'a', 'b', 'c' }, applied({ edit(2, 0, 2, 0, 'c\n') }, lines))
     t.eq({ 'a', 'b', 'c' }, applied({ edit(2, 0, 2, 0, 'c') }, lines))
@@ -158,7 +153,7 @@ describe('edits of text', function()
     t.eq({ 'x', 'y' }, applied({ edit(0, 0, 2, 0, 'x\ny\n') }, lines))
   end)
 
-  it('beside each other at the end of the text do not overlap', function()
+  it('next to each other at the end of the text do not overlap', function()
     local lines = { 'a', 'b', 'c' }
     local delete_last = edit(2, 0, 3, 0, '')
     t.eq({ 'a', 'B' }, applied({ edit(1, 0, 2, 0, 'B\n'), delete_last }, lines))
@@ -167,15 +162,13 @@ describe('edits of text', function()
     t.eq({ 'a', 'b', 'new' }, applied({ edit(2, 0, 2, 0, 'new\n'), delete_last }, lines))
     t.eq({ 'a', 'b', 'new' }, applied({ delete_last, edit(2, 0, 2, 0, 'new\n') }, lines))
     t.eq({ 'a', 'b', 'end' }, applied({ delete_last, edit(3, 0, 3, 0, 'end\n') }, lines))
-    t.eq(
-      { 'a', 'b', 'C', 'd', 'e' },
-      applied({ edit(3, 0, 3, 0, 'd\n'), edit(2, 0, 3, 0, 'C\n'), edit(3, 0, 3, 0, 'e\n') }, lines)
-    )
+    local three = { edit(3, 0, 3, 0, 'd\n'), edit(2, 0, 3, 0, 'C\n'), edit(3, 0, 3, 0, 'e\n') }
+    t.eq({ 'a', 'b', 'C', 'd', 'e' }, applied(three, lines))
     t.eq({ '' }, applied({ edit(0, 0, 1, 0, ''), edit(1, 0, 2, 0, ''), delete_last }, lines))
     t.eq({ 'a', 'b', 'c' }, applied({ edit(3, 0, 3, 0, '') }, lines))
   end)
 
-  it('are refused where they overlap, end before they start, or are outside', function()
+  it('are refused if they overlap, end before they start, or are outside', function()
     for _, case in ipairs({
       { { edit(0, 0, 0, 2, 'x'), edit(0, 1, 0, 3, 'y') }, 'edits%[1%]: it overlaps' },
       { { edit(1, 0, 0, 0, 'x') }, 'end is before its start' },
@@ -193,7 +186,7 @@ describe('edits of text', function()
 end)
 
 describe('parts of an edit', function()
-  --- What the parts of one edit make of the text, applied as one by one in a buffer.
+  --- The lines and the parts of one edit, which are applied one by one in a buffer.
   local function in_buffer(lines, one)
     local at = t.ok(ordered({ one }, lines))[1]
     local bufnr = vim.api.nvim_create_buf(false, true)
@@ -209,14 +202,14 @@ describe('parts of an edit', function()
     return got, parts
   end
 
-  it('leave alone what is the same, in whole characters', function()
+  it('exclude unchanged text, in whole characters', function()
     local got, parts = in_buffer({ 'aaa é bbb' }, edit(0, 0, 0, 10, 'aaa è bbb'))
     t.eq({ 'aaa è bbb' }, got)
     t.eq({ { row = 0, col = 4, end_row = 0, end_col = 6, lines = { 'è' } } }, parts)
     t.eq({}, select(2, in_buffer({ 'a', 'b' }, edit(0, 0, 1, 1, 'a\nb'))))
   end)
 
-  it('are few, however many places of a large text differ', function()
+  it('are limited in number', function()
     local old, new = {}, {}
     for i = 1, 30000 do
       old[i] = 'line ' .. i
@@ -227,7 +220,7 @@ describe('parts of an edit', function()
     t.ok(#parts > 100 and #parts < 5000, #parts)
   end)
 
-  it('make what the edit makes', function()
+  it('are equivalent to the edit', function()
     math.randomseed(7)
     local words = { 'a', 'b', 'c', '', 'é', 'ab', 'ac' }
     local function some_lines(min)
@@ -251,7 +244,7 @@ describe('parts of an edit', function()
   end)
 end)
 
---- Every place of a text in another, overlapping ones too.
+--- The number of matches of a text in another, including overlapping ones.
 local function count(text, search)
   local found, at = 0, text:find(search, 1, true)
   while at do
@@ -261,7 +254,7 @@ local function count(text, search)
 end
 
 describe('edits by search', function()
-  it('find what is in the text once, wherever it begins and ends', function()
+  it('find text that occurs once, wherever it begins and ends', function()
     math.randomseed(7)
     local function random(max, alphabet)
       local chars = {}
@@ -281,11 +274,8 @@ describe('edits by search', function()
         local list = t.ok(text_edits.ordered(edits, #lines, function(row) return lines[row + 1] end))
         local at, last = (whole .. '\n'):find(search, 1, true)
         local after = (whole .. '\n'):sub(1, at - 1) .. 'X\n' .. (whole .. '\n'):sub(last + 1)
-        t.eq({ whole, search, (after:gsub('\n$', '')) }, {
-          whole,
-          search,
-          table.concat(text_edits.applied(lines, list), '\n'),
-        })
+        local result = table.concat(text_edits.applied(lines, list), '\n')
+        t.eq({ whole, search, (after:gsub('\n$', '')) }, { whole, search, result })
       else
         local times = expected > 10 and 'more than 10' or tostring(expected)
         t.matches(expected == 0 and 'not found' or 'occurs ' .. times .. ' times', err.message)
@@ -293,7 +283,7 @@ describe('edits by search', function()
     end
   end)
 
-  it('find what crosses the pieces in which a long line is searched', function()
+  it('find text across the pieces of a long line', function()
     local line = ('x'):rep(300000) .. 'needle' .. ('y'):rep(300000)
     for shift = 0, 6 do
       local lines = { ('z'):rep(256 * 1024 - 300000 % 7 + shift) .. line }
@@ -305,7 +295,7 @@ describe('edits by search', function()
     t.ok(search_replace.edits(lines, { { old_text = 'bcdefg', new_text = '' } }))
   end)
 
-  it('take a time that grows with the text, not with what is looked for', function()
+  it('take linear time', function()
     local lines = vim.fn['repeat']({ '    return same_line(again)' }, 200000)
     lines[#lines] = 'last'
     local search = table.concat(lines, '\n', 1, 100000) .. '\nnot there'

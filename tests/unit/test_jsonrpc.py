@@ -26,8 +26,7 @@ def nested(depth: int) -> bytes:
     return f'{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{inside}}}}}'.encode()
 
 
-def test_the_three_kinds_of_messages() -> None:
-    """A request, a notification and an answer are told apart."""
+def test_requests_notifications_and_answers_are_distinguished() -> None:
     assert parse(b'{"jsonrpc":"2.0","id":1,"method":"m"}') == Request(1, "m", None)
     assert parse(b'{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":1}}') == Request("a", "m", {"x": 1})
     assert parse(b'{"jsonrpc":"2.0","method":"m","params":null}') == Notification("m", None)
@@ -35,27 +34,23 @@ def test_the_three_kinds_of_messages() -> None:
     assert parse(b'{"jsonrpc":"2.0","id":1,"error":{"code":1}}') == Answer(1, None, {"code": 1})
 
 
-def test_a_hundred_levels_are_allowed() -> None:
-    """The limit itself is fine, also when there are many brackets beside each other."""
+def test_a_message_may_have_a_hundred_levels() -> None:
     assert code(nested(100)) is None
     wide = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[' + b",".join([b"[]"] * 500) + b"]}}"
     assert code(wide) is None
 
 
 def test_surrogate_pairs_are_characters() -> None:
-    """Only lone surrogates are refused."""
     message = parse(b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":"\\ud83d\\ude00"}}')
     assert message == Request(1, "m", {"a": "\N{GRINNING FACE}"})
 
 
 def test_params_must_be_an_object() -> None:
-    """By-position parameters are no MCP; the fault names the request."""
     fault = parse(b'{"jsonrpc":"2.0","id":7,"method":"m","params":[1]}')
     assert fault == Fault(jsonrpc.INVALID_PARAMS, "Invalid params: must be an object", 7)
 
 
-def test_a_batch_has_a_length() -> None:
-    """One member more than the limit is one fault, not one for each."""
+def test_the_length_of_a_batch_is_limited() -> None:
     member = b'{"jsonrpc":"2.0","id":1,"method":"m"}'
     assert isinstance(parse(b"[" + b",".join([member] * jsonrpc.MAX_BATCH) + b"]"), Batch)
     fault = parse(b"[" + b",".join([b"[]"] * (jsonrpc.MAX_BATCH + 1)) + b"]")
@@ -63,8 +58,7 @@ def test_a_batch_has_a_length() -> None:
     assert (fault.code, str(jsonrpc.MAX_BATCH) in fault.message) == (jsonrpc.INVALID_REQUEST, True)
 
 
-def test_no_body_is_a_surprise() -> None:
-    """Whatever bytes come, there is a message or a fault."""
+def test_any_body_is_a_message_or_a_fault() -> None:
     chance = random.Random(1)
     for _ in range(3000):
         text = "".join(chance.choices('{}[]":,\\ud80x1eE.- NaInfty', k=chance.randrange(40)))
@@ -72,15 +66,14 @@ def test_no_body_is_a_surprise() -> None:
             assert isinstance(parse(body), Request | Notification | Answer | Batch | Fault)
 
 
-def test_dumps_never_fails_on_text() -> None:
-    """Compact UTF-8; what cannot be encoded becomes a question mark."""
+def test_dumps_replaces_what_cannot_be_encoded() -> None:
     assert jsonrpc.dumps({"a": ["ä", 1.5, None]}) == '{"a":["ä",1.5,null]}'.encode()
     assert jsonrpc.dumps("a\udcff") == b'"a?"'
     assert json.loads(jsonrpc.result_of_encoded("x", b'{"y":1}')) == jsonrpc.result("x", {"y": 1})
 
 
 def exactly(value: Any) -> Any:
-    """With types, order and bits, which `==` passes over."""
+    """A form that also compares types, order and bits."""
     if isinstance(value, dict):
         return [(key, exactly(child)) for key, child in value.items()]
     if isinstance(value, list):
@@ -97,8 +90,8 @@ json_values = st.recursive(
 
 @settings(max_examples=10 * settings.default.max_examples)
 @given(json_values)
-def test_what_is_written_is_the_value(value: Any) -> None:
-    """Any value comes back as it was; NaN and infinity are refused, wherever they stand."""
+def test_written_values_are_read_back_unchanged(value: Any) -> None:
+    """NaN and infinity are refused."""
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except ValueError:

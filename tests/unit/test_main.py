@@ -1,4 +1,4 @@
-"""The package as a program: how a checkout is run, in processes of its own."""
+"""The package as a program, run from a checkout."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return processes.run([sys.executable, "-I", str(PACKAGE), *arguments], timeout=50, cwd=cwd)
 
 
-def test_a_checkout_runs_the_command(tmp_path: Path) -> None:
-    """Its own directories hide no package, wherever it is run."""
+def test_a_checkout_runs_the_command_in_any_directory(tmp_path: Path) -> None:
     (tmp_path / "mcp_tools_nvim.py").write_text("raise SystemExit('the module of a project was imported')\n")
     done = run("--version", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -26,14 +25,13 @@ def test_a_checkout_runs_the_command(tmp_path: Path) -> None:
 
 
 def test_an_unknown_subcommand_is_a_usage_error(tmp_path: Path) -> None:
-    """A word with a dot is a module only if it looks like one."""
     done = run("no/such.thing", cwd=tmp_path)
     assert done.returncode == 2
     assert "invalid choice" in done.stderr
 
 
-def test_processes_of_tools_can_import_the_package(tmp_path: Path) -> None:
-    """A process that `multiprocessing` starts afresh finds the package, and nothing else of the checkout."""
+def test_processes_started_by_tools_can_import_the_package(tmp_path: Path) -> None:
+    """And nothing else of the checkout."""
     (tmp_path / "tool.py").write_text(
         "import importlib.util\n"
         "from mcp_tools_nvim.python_tools import mcp_tool\n"

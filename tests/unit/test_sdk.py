@@ -1,4 +1,4 @@
-"""The SDK is loaded once, whoever needs it first, and again after a load that failed."""
+"""The SDK is loaded once, and again after a failed load."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BOTH = """if True:
 
 
 @pytest.mark.parametrize("delay", [0, 0.02, 0.05, 0.1, 0.15, 0.2])
-def test_a_client_and_a_mount_load_it_at_the_same_moment(delay: float) -> None:
+def test_a_client_and_a_mount_load_the_sdk_at_the_same_time(delay: float) -> None:
     processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT / "bridge", check=True, timeout=60)
 
 

@@ -1,4 +1,4 @@
-"""The thread that waits, and the loop that works for it."""
+"""The waiting thread and the event loop that works for it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def portal() -> Iterator[Portal]:
 
 
 @pytest.mark.parametrize("raises", [False, True])
-def test_a_question_withdrawn_while_it_is_answered(portal: Portal, raises: bool) -> None:
-    """Nobody wants the answer any more, whatever it is; the call goes on to its own end."""
+def test_a_question_withdrawn_while_it_is_answered_is_ignored(portal: Portal, raises: bool) -> None:
     asked, withdrawn = threading.Event(), threading.Event()
 
     def answer() -> str:
@@ -41,13 +40,12 @@ def test_a_question_withdrawn_while_it_is_answered(portal: Portal, raises: bool)
     assert portal.run(work) == "ended otherwise"
 
 
-def test_a_question_withdrawn_before_it_is_asked(portal: Portal) -> None:
-    """It is not asked at all."""
+def test_a_question_withdrawn_before_it_is_asked_is_not_asked(portal: Portal) -> None:
     asked: list[str] = []
     withdrawn = threading.Event()
 
     async def work(post: Post) -> str:
-        post(lambda: withdrawn.wait(5) and None)  # what the thread that waits is busy with
+        post(lambda: withdrawn.wait(5) and None)  # keeps the waiting thread busy
         question = asyncio.ensure_future(call_back(post, lambda: asked.append("?"))())
         await asyncio.sleep(0)
         question.cancel()
@@ -59,8 +57,7 @@ def test_a_question_withdrawn_before_it_is_asked(portal: Portal) -> None:
     assert asked == []
 
 
-def test_a_call_in_the_moment_of_the_close() -> None:
-    """It is refused: nothing would end it any more, and its thread would wait for ever."""
+def test_a_call_during_the_close_is_refused() -> None:
     portal = Portal()
     begun = threading.Event()
     refused: list[str] = []

@@ -1,4 +1,4 @@
-"""What can be no call of a tool: said at once, before any editor is looked for."""
+"""Invalid calls raise before an editor is searched for."""
 
 from __future__ import annotations
 
@@ -36,8 +36,7 @@ from tests.support.nvim import ROOT
         ({"arguments": {"value": 1}, "value": 2}, TypeError),
     ],
 )
-async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None:
-    """What can be no call raises, before any editor is looked for."""
+async def test_an_invalid_call_raises(arguments: dict[str, Any], error: type[Exception]) -> None:
     given = {"name": "echo", "arguments": None, "socket": "/nowhere"} | arguments
     positional = (given.pop("name"), given.pop("arguments"))
     with pytest.raises(error):
@@ -46,8 +45,7 @@ async def test_misuse(arguments: dict[str, Any], error: type[Exception]) -> None
         await call_tool_async(*positional, **given)
 
 
-def test_without_msgpack() -> None:
-    """Who lacks the one package hears how to get it, before anything else; the manual needs it not."""
+def test_without_msgpack_the_error_says_how_to_install_it() -> None:
     bridge = str(ROOT / "bridge")
     program = f"import sys; sys.path.append({bridge!r}); import pydoc, mcp_tools_nvim.api as client\n"
     for code, expected in (
@@ -64,8 +62,7 @@ def test_without_msgpack() -> None:
             assert "During handling" not in done.stderr
 
 
-def test_the_manual() -> None:
-    """Every call says what it takes, and what each option means stands there once."""
+def test_the_docstrings_describe_every_option_once() -> None:
     for function in (call_tool, call_tool_async, Client.call_tool, AsyncClient.call_tool):
         shown = pydoc.plain(pydoc.render_doc(function))
         for option in ("arguments", "timeout", "on_progress", "on_log", "on_elicit"):
@@ -75,20 +72,18 @@ def test_the_manual() -> None:
     assert pydoc.plain(pydoc.render_doc(mcp_tools_nvim.api)).count("timeout: maximum ms") == 1
 
 
-def test_endless_arguments() -> None:
-    """A list that holds itself is refused."""
+def test_recursive_arguments_are_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(ValueError, match="nested"):
         call_tool("echo", value=endless, socket="/nowhere")
 
 
-def test_plain_values() -> None:
-    """Tuples and mappings become what JSON has for them; numbers that Lua would round are refused."""
+def test_values_are_converted_to_json_and_inexact_numbers_refused() -> None:
     given = MappingProxyType({"a": (1, 2.5), "b": MappingProxyType({"c": None}), "d": True})
     assert json_copy(given) == {"a": [1, 2.5], "b": {"c": None}, "d": True}
 
-    class Colour(str, Enum):  # noqa: UP042 - what programs have that are older than StrEnum
+    class Colour(str, Enum):  # noqa: UP042 - older than StrEnum
         RED = "red"
 
     assert json_copy({"a": Colour.RED, Colour.RED: 1}) == {"a": "red", "red": 1}

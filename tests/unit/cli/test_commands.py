@@ -1,4 +1,4 @@
-"""The command without an editor: what it refuses, saying what to do, and what it prints for shells."""
+"""The command without an editor: errors with advice, and completion for shells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support import processes
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person's folders, with nothing in them."""
+    """An empty home directory."""
     for name in [each for each in os.environ if each.startswith(("NVIM", "XDG_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed supports no variables"),
         (["config", "copilot-cli", "--http", "--env", "NVIM_TOKEN"], "Copilot CLI supports no variables"),
@@ -39,19 +39,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["config", "goose", "--project"], "no project configuration"),
     ],
 )
-def test_what_does_not_fit(
-    words: list[str], said: str, home: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_options_are_refused_and_nothing_is_written(
+    words: list[str], error: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A variable that was named for the token, for example, where the file would hold the token itself."""
     assert run(words) == Exit.USAGE
-    assert said in capsys.readouterr().err
+    assert error in capsys.readouterr().err
     assert list(home.iterdir()) == []
 
 
-def test_folders_that_cannot_be_looked_at(
+def test_a_directory_that_cannot_be_read_is_reported_for_its_client(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They are told for the client whose they are; the others are listed as ever."""
     monkeypatch.setenv("XDG_CONFIG_HOME", "/" + "x" * 300)
     assert run(["clients", "--json"]) == Exit.OK
     states = {each["name"]: each["state"] for each in json.loads(capsys.readouterr().out)}
@@ -60,9 +58,10 @@ def test_folders_that_cannot_be_looked_at(
 
 
 @pytest.mark.parametrize(
-    ("script", "found"), [('exec {python} "$@"', "base"), ("exit 127", "own"), ("echo {folder}/gone", "own")]
+    ("script", "found"),
+    [('exec {python} "$@"', "base"), ("exit 127", "own"), ("echo {directory}/gone", "own")],
 )
-def test_a_shim_of_a_version_manager(
+def test_a_shim_is_replaced_by_the_program_that_it_runs(
     script: str,
     found: str,
     tmp_path: Path,
@@ -70,10 +69,9 @@ def test_a_shim_of_a_version_manager(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A client that a desktop starts cannot run it, and so it gets what the shim would run."""
     shim = tmp_path_factory.mktemp("elsewhere") / "shims" / "python3"
     shim.parent.mkdir()
-    shim.write_text("#!/bin/sh\n" + script.format(python=sys.executable, folder=tmp_path) + "\n")
+    shim.write_text("#!/bin/sh\n" + script.format(python=sys.executable, directory=tmp_path) + "\n")
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", str(shim.parent))
     assert run(["config", "cursor", "--json"]) == Exit.OK
@@ -82,20 +80,18 @@ def test_a_shim_of_a_version_manager(
     assert entry["command"] == (base if found == "base" else sys.executable)
 
 
-def test_a_library_that_is_missing(
+def test_a_missing_library_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The text says which."""
     monkeypatch.setitem(sys.modules, "tomlkit", None)
     monkeypatch.delitem(sys.modules, "mcp_tools_nvim.client_config.formats.toml", raising=False)
     assert run(["config", "codex"]) == Exit.FAILED
     assert "tomlkit" in capsys.readouterr().err
 
 
-def test_names_that_a_shell_would_run(
+def test_completion_omits_names_that_a_shell_would_execute(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Servers choose the names of their tools; bash expands what it completes, so these are left out."""
     assert run(["completion", "bash"]) == Exit.OK
     program = tmp_path / "mcp-tools"
     program.write_text("#!/bin/sh\necho 'fs__read  Reads.'\necho 'fs__$(touch${IFS}ran)  Runs.'\n")
@@ -107,17 +103,17 @@ def test_names_that_a_shell_would_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is in no error, whosever words these are."""
+def test_errors_contain_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["connect", "\x1b[2Jcursor"]) == Exit.USAGE
-    said = capsys.readouterr().err
-    assert "\x1b" not in said
-    assert "cursor is unknown" in said
+    printed = capsys.readouterr().err
+    assert "\x1b" not in printed
+    assert "cursor is unknown" in printed
 
 
 @pytest.mark.parametrize(("typed", "near"), [("claude", "claude-code"), ("Cursr", "cursor")])
-def test_a_client_that_was_meant(typed: str, near: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A name that is none leads to the one that is."""
+def test_a_misspelled_client_gets_a_suggestion(
+    typed: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["config", typed]) == Exit.USAGE
     assert f"did you mean {near}?" in capsys.readouterr().err
     assert run(["config", "nothing-like-it"]) == Exit.USAGE

@@ -1,4 +1,4 @@
-"""A home of a test's own: no file of the person who runs the tests is read or written."""
+"""A separate home directory: no file of the user who runs the tests is read or written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home folder, and no variable that would move a client's files elsewhere."""
+    """The home directory, without variables that move the files of a client."""
     for name in tuple(os.environ):
         if name.endswith(("_HOME", "_DIR")):
             monkeypatch.delenv(name)

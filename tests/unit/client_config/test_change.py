@@ -1,4 +1,4 @@
-"""Changes of clients' files on the disk: nothing is lost, ever."""
+"""Changes of clients' files on the disk lose nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ TOKEN = "0123456789abcdef"
 HTTP = Http("http://127.0.0.1:1234/mcp", TOKEN)
 CURSOR = CLIENTS["cursor"]
 
-
 VARIABLES = {
     "CLAUDE_CONFIG_DIR": ("claude-code", ".claude.json"),
     "CODEX_HOME": ("codex", "config.toml"),
@@ -28,7 +27,7 @@ VARIABLES = {
     "QWEN_HOME": ("qwen-code", "settings.json"),
     "XDG_CONFIG_HOME": ("opencode", "opencode/opencode.json"),
 }
-"""That move a client's files: which client's, and where they are then."""
+"""Variables that move the files of a client: the client, and the new file."""
 
 
 def write(
@@ -40,7 +39,7 @@ def write(
 
 
 def existing(name: str, text: str | bytes) -> Path:
-    """Writes the user's file of a client."""
+    """Writes the user's configuration file of a client."""
     path = place(CLIENTS[name].files["user"])
     path.parent.mkdir(parents=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -54,8 +53,10 @@ def undo(client: AiClient, scope: change.ConfigLevel = "user", root: Path = Path
 
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("server", [SERVER, HTTP, Http(HTTP.url, TOKEN, "NVIM_TOKEN")])
-def test_every_client(name: str, server: Stdio | Http, tmp_path: Path) -> None:
-    """In a new file, in both scopes: connected, connected again, and nothing is left after the undoing."""
+def test_every_client_is_connected_once_and_disconnected_without_a_trace(
+    name: str, server: Stdio | Http, tmp_path: Path
+) -> None:
+    """In a new file, on both levels."""
     client = CLIENTS[name]
     for scope in client.files:
         assert TOKEN not in change.add_entry(client, server, scope, tmp_path).diff()
@@ -64,11 +65,9 @@ def test_every_client(name: str, server: Stdio | Http, tmp_path: Path) -> None:
         assert path.is_relative_to(tmp_path)
         text = path.read_text()
         assert NAME in text
-        assert (TOKEN in text) == (
-            isinstance(server, Http) and (server.variable is None or not client.reference)
-        )
-        if TOKEN in text:
-            assert path.stat().st_mode & 0o077 == 0
+        has_token = isinstance(server, Http) and (server.variable is None or not client.reference)
+        assert (TOKEN in text) == has_token
+        assert not has_token or path.stat().st_mode & 0o077 == 0
         assert change.add_entry(client, server, scope, tmp_path).is_empty
         undo(client, scope, tmp_path)
         assert not [each for each in tmp_path.rglob("*") if each.is_file()]
@@ -76,8 +75,9 @@ def test_every_client(name: str, server: Stdio | Http, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the client itself would look; a value that is no absolute path is none, as for the client."""
+def test_an_absolute_path_in_a_variable_moves_the_file(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name, file = VARIABLES[variable]
     client = CLIENTS[name]
     usual = change.add_entry(client, SERVER, "user", tmp_path).path
@@ -88,8 +88,7 @@ def test_files_in_another_place(variable: str, tmp_path: Path, monkeypatch: pyte
     assert change.add_entry(client, SERVER, "user", tmp_path).path == usual
 
 
-def test_what_was_there(home: Path) -> None:
-    """Comments and all the rest stay; after the undoing it is the file of before, to the byte."""
+def test_comments_and_formatting_are_kept_and_disconnecting_restores_every_byte(home: Path) -> None:
     path = existing("cursor", '{\n  // mine\n  "mcpServers": {},   "other": [1,2]\n}')
     path.chmod(0o640)
     before = path.read_bytes()
@@ -103,8 +102,8 @@ def test_what_was_there(home: Path) -> None:
 
 @pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("name", ["cursor", "codex", "goose"])
-def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
-    """It is removed with the entry, like a new file; through a link it can be connected again."""
+def test_an_empty_file_is_removed_with_its_entry(name: str, linked: bool, home: Path) -> None:
+    """Through a link it can be connected again."""
     client = CLIENTS[name]
     path = place(client.files["user"])
     path.parent.mkdir(parents=True)
@@ -120,16 +119,14 @@ def test_a_file_of_no_bytes(name: str, linked: bool, home: Path) -> None:
     assert path.is_symlink() == linked
 
 
-def test_an_entry_that_is_there_twice(home: Path) -> None:
-    """Nothing is guessed: the user has to remove them."""
+def test_a_repeated_entry_must_be_removed_by_the_user(home: Path) -> None:
     existing("cursor", f'{{"mcpServers": {{"{NAME}": {{"a": 1}}, "{NAME}": {{"b": 1}}}}}}')
     write(CURSOR)
     with pytest.raises(ChangeError, match="by hand"):
         undo(CURSOR)
 
 
-def test_changed_by_the_person_since(home: Path) -> None:
-    """Only the entry goes then."""
+def test_only_the_entry_is_removed_if_the_user_has_changed_the_file(home: Path) -> None:
     path = existing("cursor", '{"mcpServers": {"a": {}}}')
     write(CURSOR)
     path.write_text(path.read_text().replace('"a": {}', '"a": {"mine": 1}'))
@@ -145,8 +142,7 @@ def test_changed_by_the_person_since(home: Path) -> None:
         ("goose", "model: x\n", "# added later\n"),
     ],
 )
-def test_a_comment_that_was_added_since(name: str, before: str, added: str, home: Path) -> None:
-    """It is no value, and yet nobody but the person takes it away."""
+def test_a_comment_added_by_the_user_is_kept(name: str, before: str, added: str, home: Path) -> None:
     client, path = CLIENTS[name], existing(name, before)
     write(client)
     path.write_text(added + path.read_text())
@@ -163,8 +159,7 @@ def test_a_comment_that_was_added_since(name: str, before: str, added: str, home
         ("goose", "", "# about the tail\ntail: 1\n"),
     ],
 )
-def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Path) -> None:
-    """It belongs to what follows, so neither another entry nor the undoing takes it away."""
+def test_a_comment_below_the_entry_is_kept(name: str, before: str, below: str, home: Path) -> None:
     client, path = CLIENTS[name], existing(name, before)
     write(client)
     path.write_text(path.read_text() + below)
@@ -178,8 +173,7 @@ def test_a_comment_below_the_entry(name: str, before: str, below: str, home: Pat
     assert NAME not in path.read_text()
 
 
-def test_changed_meanwhile(home: Path) -> None:
-    """What somebody else has written since it was shown is not overwritten."""
+def test_a_file_that_has_changed_since_the_diff_is_not_overwritten(home: Path) -> None:
     made = change.add_entry(CURSOR, SERVER, "user", Path())
     made.path.parent.mkdir()
     made.path.write_text('{"theirs": 1}')
@@ -188,8 +182,9 @@ def test_changed_meanwhile(home: Path) -> None:
     assert made.path.read_text() == '{"theirs": 1}'
 
 
-def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk may take its time: a client that writes then does not lose it, and no file is left."""
+def test_a_file_that_changes_during_the_write_is_not_overwritten(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = existing("cursor", "{}")
     made = change.add_entry(CURSOR, SERVER, "user", Path())
     monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
@@ -199,20 +194,20 @@ def test_changed_while_it_is_written(home: Path, monkeypatch: pytest.MonkeyPatch
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
 
 
-def test_a_link_that_is_the_file(home: Path) -> None:
-    """It stays one, and nothing but the entry goes when it is undone."""
-    real = home / "dotfiles" / "cursor.json"
+@pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
+def test_a_link_is_kept_and_its_target_changed(link: str, home: Path) -> None:
+    real = home / "dotfiles" / "mcp.json"
     real.parent.mkdir()
     real.write_text("{} // mine\n")
-    link = home / ".cursor" / "mcp.json"
-    link.parent.mkdir()
-    link.symlink_to("../dotfiles/cursor.json")
+    link, target = home / link, real if link.endswith(".json") else real.parent
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(os.path.relpath(target, link.parent))
     assert write(CURSOR) == real
     undo(CURSOR)
     assert link.is_symlink()
     assert real.read_text().endswith("} // mine\n")
     assert NAME not in real.read_text()
-    real.unlink()  # and one that leads to nothing yet
+    real.unlink()  # a link to a missing file
     assert write(CURSOR) == real
     assert link.is_symlink()
     undo(CURSOR)
@@ -234,8 +229,8 @@ ENDLESS = ("a: " + "[" * 1000, "a = " + "[" * 1000, "[" * 1000, "1" * 10_000, "a
         *((name, text) for name in ("cursor", "codex", "goose") for text in ENDLESS),
     ],
 )
-def test_files_that_cannot_be_read(name: str, text: str) -> None:
-    """Half written, nested too deep, with endless numbers: reported, and left alone by every change."""
+def test_an_unreadable_file_is_reported_and_not_changed(name: str, text: str) -> None:
+    """Truncated, nested too deep, with huge numbers."""
     path = existing(name, text)
     for verb in (write, undo):
         with pytest.raises(ChangeError, match="cannot be read"):
@@ -244,24 +239,13 @@ def test_files_that_cannot_be_read(name: str, text: str) -> None:
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_links_stay(home: Path) -> None:
-    """Dotfiles are often links: what they lead to is changed."""
-    real = home / "dotfiles" / "mcp.json"
-    real.parent.mkdir()
-    real.write_text("{}")
-    (home / ".cursor").symlink_to("dotfiles")
-    assert write(CURSOR) == real
-    assert (home / ".cursor").is_symlink()
-    assert NAME in real.read_text()
-
-
 @pytest.mark.parametrize("link", [".cursor", ".cursor/mcp.json"])
-def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
-    """Whoever has made a project does not choose which file of the person is written, or gets the token."""
+def test_a_link_of_a_project_must_not_lead_out_of_it(tmp_path: Path, link: str) -> None:
+    """The project does not choose a file of the user to change."""
     root, outside, inside = tmp_path / "project", tmp_path / "outside", tmp_path / "project" / "inside"
-    for folder in (root, outside, inside):
-        folder.mkdir()
-        (folder / "mcp.json").write_text("{}")
+    for directory in (root, outside, inside):
+        directory.mkdir()
+        (directory / "mcp.json").write_text("{}")
     path = root / link
     path.parent.mkdir(exist_ok=True)
     name = "mcp.json" if path.suffix else ""
@@ -276,7 +260,7 @@ def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "said"),
+    ("text", "mode", "reason"),
     [
         (b'{"a": ', 0o644, "line 1"),
         (b'{"mcpServers": []}', 0o644, "not an object"),
@@ -285,17 +269,15 @@ def test_links_of_a_project_stay_in_it(tmp_path: Path, link: str) -> None:
         (b"{}", 0o444, "read-only"),
     ],
 )
-def test_files_that_are_left_alone(home: Path, text: bytes, mode: int, said: str) -> None:
-    """Half written, of another shape, no text, read-only: it is said, and nothing changes."""
+def test_an_invalid_or_read_only_file_is_not_changed(home: Path, text: bytes, mode: int, reason: str) -> None:
     path = existing("cursor", text)
     path.chmod(mode)
-    with pytest.raises(ChangeError, match=said):
+    with pytest.raises(ChangeError, match=reason):
         write(CURSOR)
     assert path.read_bytes() == text
 
 
-def test_what_is_no_file(home: Path) -> None:
-    """A folder or a pipe in its place is refused, and nobody waits for it."""
+def test_a_directory_or_pipe_is_refused(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
     path.mkdir(parents=True)
     with pytest.raises(ChangeError, match="not a regular file"):
@@ -306,22 +288,23 @@ def test_what_is_no_file(home: Path) -> None:
         write(CURSOR)
 
 
-def test_a_project_that_is_not_known() -> None:
-    """Some have files of the user alone."""
+def test_a_client_without_project_files_is_refused() -> None:
     goose = CLIENTS["goose"]
     with pytest.raises(ChangeError, match="--project"):
         change.add_entry(goose, SERVER, "project", Path())
 
 
-def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are known, whatever the repository's configuration would run, and whatever a variable says."""
+def test_files_that_git_tracks_or_would_track_are_recognized(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the repository's configuration runs or a variable says."""
     file = tmp_path / ".mcp.json"
     assert not change.is_for_git(file)
     git = ("git", "-C", str(tmp_path))
     processes.run([*git, "init", "-q"], check=True)
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
     assert change.is_for_git(file)
-    assert change.is_for_git(tmp_path / "folder" / "to" / "be" / "mcp.json")
+    assert change.is_for_git(tmp_path / "path" / "to" / "be" / "mcp.json")
     (tmp_path / ".gitignore").write_text(".mcp.json\n")
     file.write_text("{}")
     assert not change.is_for_git(file)
@@ -332,8 +315,7 @@ def test_files_that_git_tracks_or_would(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "ran").exists()
 
 
-def test_git_fetches_nothing(tmp_path: Path) -> None:
-    """A missing blob of a partial clone is not fetched by the program that the repository names."""
+def test_git_fetches_no_missing_object(tmp_path: Path) -> None:
     git = ("git", "-C", str(tmp_path))
     processes.run([*git, "init", "-q"], check=True)
     (tmp_path / ".gitignore").write_text(".mcp.json\n")
@@ -354,8 +336,9 @@ def test_git_fetches_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_git_is_not_a_program_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory of the project on PATH, as that of its environment, is left out."""
+def test_git_in_a_directory_of_the_project_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     processes.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
@@ -366,8 +349,9 @@ def test_git_is_not_a_program_of_the_repository(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_repository_that_nobody_answers_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A token stays out of its files; elsewhere there is nothing that could have them."""
+def test_without_an_answer_of_git_a_repository_is_assumed_to_track_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
     assert change.is_for_git(tmp_path / "repository" / ".mcp.json")
     monkeypatch.setenv("PATH", "")

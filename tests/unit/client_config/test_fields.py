@@ -1,6 +1,6 @@
-"""Entries have the fields that their clients document, and no other: for one field a client may drop it all.
+"""Entries have only documented fields: a client may reject the whole file for an unknown one.
 
-Here are those clients that the tests cannot run; tests/clients/test_connected.py runs the others.
+The clients that tests cannot run; tests/clients/test_connected.py runs the others.
 """
 
 from __future__ import annotations
@@ -28,13 +28,9 @@ URL: Schema = {"type": "string", "pattern": "^http://127[.]0[.]0[.]1:"}
 
 
 def fields(required: str, **known: Schema) -> Schema:
-    """An object with these fields alone; the names of those that have to be there, in a line."""
-    return {
-        "type": "object",
-        "properties": known,
-        "required": required.split(),
-        "additionalProperties": False,
-    }
+    """An object with these fields only; `required` has names separated by spaces."""
+    names = required.split()
+    return {"type": "object", "properties": known, "required": names, "additionalProperties": False}
 
 
 def one(*names: str) -> Schema:
@@ -86,7 +82,7 @@ DOCUMENTED: dict[str, tuple[Schema, Schema]] = {
         fields("url", **REMOTE, enabled=FLAG, timeout=SECONDS),
     ),
 }
-"""Of each: what an entry for a program may say, and one for a URL."""
+"""For each client: the schema of an entry for a program, and of one for a URL."""
 
 WHERE = {
     "amp": ("amp.mcpServers",),
@@ -108,8 +104,7 @@ NAMED = Http(HTTP.url, HTTP.token, "NVIM_TOKEN")
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 @pytest.mark.parametrize("server", [STDIO, HTTP, NAMED], ids=["stdio", "http", "variable"])
-def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> None:
-    """In both scopes, as read from the file."""
+def test_entries_have_only_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> None:
     client = CLIENTS[name]
     for scope in client.files:
         made = change.add_entry(client, server, scope, tmp_path)
@@ -119,8 +114,7 @@ def test_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> N
         jsonschema.validate(values[NAME], DOCUMENTED[name][isinstance(server, Http)])
 
 
-def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
-    """It knows none that its entry does not name."""
+def test_the_entry_of_goose_names_the_variable(tmp_path: Path) -> None:
     client = CLIENTS["goose"]
     text = change.add_entry(client, NAMED, "user", tmp_path).after or ""
     entry = FORMS[client.format].read(text)["extensions"][NAME]
@@ -129,7 +123,6 @@ def test_goose_is_told_of_the_variable(tmp_path: Path) -> None:
     assert NAMED.token not in text
 
 
-def test_every_client_is_looked_at() -> None:
-    """Here, or by being run."""
+def test_every_client_is_checked_here_or_run() -> None:
     assert DOCUMENTED.keys() | RUN == CLIENTS.keys()
     assert DOCUMENTED.keys() == WHERE.keys()

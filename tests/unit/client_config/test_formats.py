@@ -1,4 +1,4 @@
-"""Configuration files are changed in place: what was there stays, to the byte."""
+"""Configuration files are changed in place; everything else stays the same."""
 
 from __future__ import annotations
 
@@ -52,15 +52,13 @@ YAML = [
         ('{\n  "a": 1 // x\r\n}\n', False),
     ],
 )
-def test_jsonc_keeps_the_ends_of_lines(text: str, all_crlf: bool) -> None:
-    """Also where they are not all the same."""
+def test_jsonc_keeps_line_endings_even_if_they_are_mixed(text: str, all_crlf: bool) -> None:
     changed = jsonc.put(text, PATH, ENTRY)
     assert changed.count("\r\n") == (changed.count("\n") if all_crlf else text.count("\r\n"))
 
 
 @pytest.mark.parametrize("text", JSONC)
-def test_jsonc_there_and_back(text: str) -> None:
-    """All values are as before beside the entry, every line of before is there, and it can be undone."""
+def test_jsonc_is_changed_and_restored(text: str) -> None:
     before = jsonc.read(text)
     changed = jsonc.put(text, PATH, ENTRY)
     expected = json.loads(json.dumps(before))
@@ -77,7 +75,7 @@ def test_jsonc_there_and_back(text: str) -> None:
     assert jsonc.read(jsonc.put(changed, PATH, {"url": "x"}))["mcpServers"]["nvim-tools"] == {"url": "x"}
 
 
-def _made(chance: random.Random, depth: int = 0) -> str:
+def _random_text(chance: random.Random, depth: int = 0) -> str:
     def space() -> str:
         return chance.choice(["", " ", "\n  ", " // note\n", "/* , { */", "\t"])
 
@@ -85,20 +83,19 @@ def _made(chance: random.Random, depth: int = 0) -> str:
     if kind == "o":
         keys = chance.sample(["a", "b", "mcpServers", "nvim-tools", 'x\\"y'], chance.randrange(4))
         inner = ",".join(
-            f'{space()}"{key}"{space()}:{space()}{_made(chance, depth + 1)}{space()}' for key in keys
+            f'{space()}"{key}"{space()}:{space()}{_random_text(chance, depth + 1)}{space()}' for key in keys
         )
         return "{" + inner + ("," if keys and chance.random() < 0.3 else "") + space() + "}"
     if kind == "a":
-        items = [space() + _made(chance, depth + 1) + space() for _ in range(chance.randrange(3))]
+        items = [space() + _random_text(chance, depth + 1) + space() for _ in range(chance.randrange(3))]
         return "[" + ",".join(items) + ("," if items and chance.random() < 0.3 else "") + space() + "]"
     return '"//,}"' if kind == "s" else chance.choice(["1", "-2.5e3", "true", "null"])
 
 
-def test_jsonc_of_any_shape() -> None:
-    """Whatever a file looks like, nothing but the entry differs; or it is refused."""
+def test_any_jsonc_file_changes_by_the_entry_only_or_is_refused() -> None:
     done = 0
     for seed in range(3000):
-        text = _made(random.Random(seed))
+        text = _random_text(random.Random(seed))
         values = jsonc.read(text)
         try:
             changed = jsonc.put(text, PATH, ENTRY)
@@ -130,8 +127,7 @@ def test_jsonc_of_any_shape() -> None:
         '{"a": "x\n"}',
     ],
 )
-def test_jsonc_that_is_none(text: str) -> None:
-    """A file that is half written is left alone; the line is named."""
+def test_invalid_jsonc_is_refused_with_its_line(text: str) -> None:
     for attempt in (lambda: jsonc.read(text), lambda: jsonc.put(text, PATH, ENTRY)):
         with pytest.raises(FormatError, match="line 1"):
             attempt()
@@ -141,8 +137,7 @@ def test_jsonc_that_is_none(text: str) -> None:
     ("form", "text", "table"),
     [(toml, text, "mcp_servers") for text in TOML] + [(yaml, text, "extensions") for text in YAML],
 )
-def test_libraries_that_keep_comments(form: ModuleType, text: str, table: str) -> None:
-    """The same in TOML and YAML."""
+def test_toml_and_yaml_are_changed_and_restored(form: ModuleType, text: str, table: str) -> None:
     path = (table, "nvim-tools")
     before: dict[str, Any] = form.read(text)
     changed = form.put(text, path, ENTRY)
@@ -156,6 +151,6 @@ def test_libraries_that_keep_comments(form: ModuleType, text: str, table: str) -
 
 
 @pytest.mark.parametrize(("form", "text"), [(toml, "a = "), (yaml, "a: [1"), (yaml, "- 1\n")])
-def test_texts_that_are_none(form: ModuleType, text: str) -> None:
+def test_invalid_toml_and_yaml_are_refused(form: ModuleType, text: str) -> None:
     with pytest.raises(FormatError):
         form.put(text, PATH, ENTRY)

@@ -1,4 +1,4 @@
-"""Our hooks in the files of clients: nothing of anybody else is touched."""
+"""Our hooks in the files of clients; everything else stays the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def path_of(client: AiClient, root: Path, level: ConfigLevel) -> Path:
 
 @pytest.mark.parametrize("name", WITH_HOOKS)
 @pytest.mark.parametrize(("level", "command"), LEVELS)
-def test_hooks_are_added_once_brought_up_to_date_and_removed(
+def test_hooks_are_added_once_updated_and_removed(
     name: str, level: ConfigLevel, command: list[str], tmp_path: Path
 ) -> None:
     client = CLIENTS[name]
@@ -60,7 +60,7 @@ def test_hooks_are_added_once_brought_up_to_date_and_removed(
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_hooks_of_others_stay_to_the_byte(name: str, tmp_path: Path) -> None:
+def test_hooks_of_others_are_not_changed(name: str, tmp_path: Path) -> None:
     client = CLIENTS[name]
     assert client.hooks is not None
     start, _, tool = client.hooks.events
@@ -81,7 +81,7 @@ def test_hooks_of_others_stay_to_the_byte(name: str, tmp_path: Path) -> None:
     path.write_text(text % (start, tool))
 
     def entry(now: str) -> Change:
-        """No change of the entry, which may be in the same file."""
+        """An unchanged entry, which may be in the same file."""
         is_same = name in ("gemini-cli", "qwen-code")
         return Change(path, now, now) if is_same else Change(tmp_path / "other", None, None)
 
@@ -105,7 +105,7 @@ def test_time_limits_have_the_unit_of_the_client(tmp_path: Path) -> None:
         assert limits(name) == {5}
 
 
-def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     for name in ("opencode", "copilot-cli"):
         path = path_of(CLIENTS[name], tmp_path, "user")
         path.parent.mkdir(parents=True)
@@ -116,7 +116,7 @@ def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
         assert path.read_text() == "theirs"
 
 
-def test_an_event_without_hooks_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_event_without_hooks_gets_ours(tmp_path: Path) -> None:
     path = path_of(CLIENTS["claude-code"], tmp_path, "user")
     path.parent.mkdir(parents=True)
     path.write_text('{"hooks": {"PostToolUse": []}}')
@@ -127,7 +127,7 @@ def test_an_event_without_hooks_is_no_obstacle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ['{"hooks": [1]}', '{"hooks": "x"}', '{"hooks": {"SessionStart": {"a": 1}}}', "{", '{"hooks": 1}']
 )
-def test_what_cannot_be_edited_is_refused(text: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_refused(text: str, tmp_path: Path) -> None:
     path = path_of(CLIENTS["claude-code"], tmp_path, "user")
     path.parent.mkdir(parents=True)
     path.write_text(text)

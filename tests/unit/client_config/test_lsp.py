@@ -1,4 +1,4 @@
-"""The language server among those of a client: nothing of anybody else is touched."""
+"""The language server in the settings of clients; everything else stays the same."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def entry_of(client: AiClient, root: Path, level: ConfigLevel) -> Any:
 
 
 @pytest.mark.parametrize(("name", "level"), CASES)
-def test_it_is_added_once_brought_up_to_date_and_removed(
-    name: str, level: ConfigLevel, tmp_path: Path
-) -> None:
+def test_the_server_is_added_once_updated_and_removed(name: str, level: ConfigLevel, tmp_path: Path) -> None:
     client = CLIENTS[name]
     write(connect(client, tmp_path, level))
     entry = entry_of(client, tmp_path, level)
@@ -63,8 +61,8 @@ def test_it_is_added_once_brought_up_to_date_and_removed(
     assert all(each.is_empty for each in disconnect(client, tmp_path, level))
 
 
-def test_servers_of_opencode_are_switched_off_unless_the_user_has_configured_them(tmp_path: Path) -> None:
-    """An entry of ours would switch all of them on."""
+def test_servers_of_opencode_are_disabled_unless_the_user_configured_them(tmp_path: Path) -> None:
+    """An entry alone would enable all of them."""
     client, path = CLIENTS["opencode"], tmp_path / "opencode.json"
     before = '{\n  // mine\n  "lsp": { "gopls": { "command": ["gopls"], "extensions": [".go"] } }\n}\n'
     path.write_text(before)
@@ -75,17 +73,16 @@ def test_servers_of_opencode_are_switched_off_unless_the_user_has_configured_the
     assert values["mcp"][NAME]
     write(disconnect(client, tmp_path, "project"))
     after = path.read_text()
-    assert change.pruned(json.loads(after.replace("// mine", ""))) == json.loads(
-        before.replace("// mine", "")
-    )
     assert "// mine" in after
+    restored, original = (json.loads(text.replace("// mine", "")) for text in (after, before))
+    assert change.pruned(restored) == original
     path.write_text('{"theme": "x"}')
     write(connect(client, tmp_path, "project"))
     write(disconnect(client, tmp_path, "project"))
-    assert "lsp" not in json.loads(path.read_text())  # an empty one would switch them on
+    assert "lsp" not in json.loads(path.read_text())  # an empty one would enable them
 
 
-def test_a_server_that_the_user_switched_off_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_server_that_the_user_disabled_stays_disabled(tmp_path: Path) -> None:
     path = tmp_path / "opencode.json"
     path.write_text('{"lsp": {"astro": {"disabled": true}}}')
     write(connect(CLIENTS["opencode"], tmp_path, "project"))
@@ -94,7 +91,7 @@ def test_a_server_that_the_user_switched_off_is_no_obstacle(tmp_path: Path) -> N
     assert NAME in table
 
 
-def test_what_is_not_possible_is_refused(tmp_path: Path) -> None:
+def test_a_client_level_or_setting_without_lsp_is_refused(tmp_path: Path) -> None:
     for name, level, why in (
         ("gemini-cli", "user", "no LSP client"),
         ("qwen-code", "user", "--project is missing"),
@@ -106,8 +103,7 @@ def test_what_is_not_possible_is_refused(tmp_path: Path) -> None:
         connect(CLIENTS["opencode"], tmp_path, "project")
 
 
-def test_a_file_without_our_server_is_not_read(tmp_path: Path) -> None:
-    """A client can be disconnected whatever is in it."""
+def test_an_invalid_file_without_our_server_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / ".github").mkdir()
     (tmp_path / ".github" / "lsp.json").write_text("{ broken")
     assert all(each.is_empty for each in disconnect(CLIENTS["copilot-cli"], tmp_path, "project"))

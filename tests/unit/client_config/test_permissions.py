@@ -1,4 +1,4 @@
-"""Rules for single tools in the settings of clients: no rule, comment or order of others changes."""
+"""Rules for single tools in the settings of clients; other rules, comments and their order stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ from mcp_tools_nvim.client_config.known import CLIENTS
 
 TOOLS = ["nvim_file_read", "nvim_git_log"]
 WITH_RULES = [name for name, client in CLIENTS.items() if isinstance(client.permissions, Permissions)]
-IN_SETTINGS = ["claude-code", "opencode", "qwen-code"]
+LIST_RULES = """{
+  // mine
+  "permissions": {
+    "deny": ["mcp__nvim-tools__nvim_git_log"],
+    "allow": [
+      "Bash(git log:*)", // first
+      "mcp__nvim-tools", "mcp__nvim-tools__*",
+      "mcp__other__nvim_file_read"
+    ]
+  },
+  "theme": "dark"
+}
+"""
 
 
 def rules_of(client: AiClient) -> Permissions:
@@ -64,7 +76,7 @@ def test_rules_are_added_once_extended_and_removed(name: str, tmp_path: Path) ->
     assert permissions.remove_permissions([], client, tmp_path) == []
 
 
-def test_each_client_gets_its_form(tmp_path: Path) -> None:
+def test_each_client_gets_its_own_format(tmp_path: Path) -> None:
     for name in WITH_RULES:
         write(connect(CLIENTS[name], tmp_path))
     named = [f"mcp__nvim-tools__{tool}" for tool in TOOLS]
@@ -75,24 +87,9 @@ def test_each_client_gets_its_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["claude-code", "qwen-code"])
-def test_rules_of_the_user_in_a_list_stay_to_the_byte(name: str, tmp_path: Path) -> None:
-    """Rules for all tools of the server are not ours, nor are rules for other servers."""
-    client, text = (
-        CLIENTS[name],
-        """{
-  // mine
-  "permissions": {
-    "deny": ["mcp__nvim-tools__nvim_git_log"],
-    "allow": [
-      "Bash(git log:*)", // first
-      "mcp__nvim-tools", "mcp__nvim-tools__*",
-      "mcp__other__nvim_file_read"
-    ]
-  },
-  "theme": "dark"
-}
-""",
-    )
+def test_rules_of_the_user_in_a_list_are_not_changed(name: str, tmp_path: Path) -> None:
+    """Also rules for the whole server and for other servers."""
+    client, text = CLIENTS[name], LIST_RULES
     path_of(client).write_text(text)
     unchanged = [Change(path_of(client), text, text)]
     write(permissions.add_permissions(unchanged, rules_of(client), TOOLS, tmp_path))
@@ -105,7 +102,7 @@ def test_rules_of_the_user_in_a_list_stay_to_the_byte(name: str, tmp_path: Path)
     assert path_of(client).read_text() == text
 
 
-def test_rules_of_the_user_in_an_object_stay_to_the_byte(tmp_path: Path) -> None:
+def test_rules_of_the_user_in_an_object_are_not_changed(tmp_path: Path) -> None:
     client = CLIENTS["opencode"]
     text = """{
   // mine
@@ -120,7 +117,7 @@ def test_rules_of_the_user_in_an_object_stay_to_the_byte(tmp_path: Path) -> None
     write(permissions.add_permissions([], rules_of(client), TOOLS, tmp_path))
     added = path_of(client).read_text()
     assert '"nvim-tools_nvim_git_log": "deny"' in added
-    assert added.index("nvim-tools_*") < added.index("nvim-tools_nvim_file_read")  # the last match decides
+    assert added.index("nvim-tools_*") < added.index("nvim-tools_nvim_file_read")  # the last match applies
     write(permissions.remove_permissions([], client, tmp_path))
     assert path_of(client).read_text() == text
 
@@ -142,7 +139,7 @@ def test_a_file_that_cannot_be_edited_is_refused(name: str, text: str, why: str,
     assert path_of(CLIENTS[name]).read_text() == text
 
 
-def test_a_file_without_our_rules_is_no_obstacle(tmp_path: Path) -> None:
+def test_an_invalid_file_without_our_rules_is_not_changed(tmp_path: Path) -> None:
     for name in WITH_RULES:
         path_of(CLIENTS[name]).write_text("{ broken")
         assert permissions.remove_permissions([], CLIENTS[name], tmp_path) == []
@@ -164,7 +161,7 @@ def test_clients_without_rules_say_why(name: str, why: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", WITH_RULES)
-def test_a_project_gets_no_rules_and_its_server_of_the_name_a_warning(name: str, tmp_path: Path) -> None:
+def test_a_project_gets_no_rules_and_a_server_with_our_name_is_a_warning(name: str, tmp_path: Path) -> None:
     client = CLIENTS[name]
     with pytest.raises(ChangeError, match="omit --project"):
         permissions.rules_of(client, "project")

@@ -1,4 +1,4 @@
-"""The skill in the skills directories of clients: no file of others is changed."""
+"""The skill in the skill directories of clients; other files stay the same."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_file_that_has_changed_since_the_diff_is_not_overwritten() -> None:
     assert path.read_text() == TEXT + "theirs"
 
 
-def test_a_skills_directory_that_is_a_link_stays_one(home: Path) -> None:
+def test_a_skills_directory_that_is_a_link_is_kept(home: Path) -> None:
     (home / "dotfiles").mkdir()
     (home / ".claude").mkdir()
     (home / ".claude" / "skills").symlink_to("../dotfiles")

@@ -1,4 +1,4 @@
-"""Which editor is meant, from the notes of several."""
+"""The choice of an editor from instance files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ def instance(root: Path | str, *, pid: int = 0, socket: str = "/run/nvim", focus
     return Instance(pid or os.getpid(), 1, "token", root=str(root), socket=socket, focused_at=focused)
 
 
-def said(answer: Place | ToolError) -> str:
+def message_of(answer: Place | ToolError) -> str:
     assert isinstance(answer, ToolError)
-    answer.message.encode()  # it can be printed
+    answer.message.encode()  # can be printed
     return answer.message
 
 
-def test_the_nearest(tmp_path: Path) -> None:
-    """The root that is the nearest above counts, however it is written."""
+def test_the_nearest_root_above_the_directory_is_chosen(tmp_path: Path) -> None:
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     found = [instance(tmp_path / "a" / "." / "b" / "..", socket="near"), instance(tmp_path, socket="far")]
@@ -33,34 +32,29 @@ def test_the_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["", "\0", "\ud800", "/nowhere/" + "x/" * 5000])
-def test_roots_that_are_none(tmp_path: Path, root: str) -> None:
-    """They hold nothing, and are told without a fault."""
-    assert "open" in said(choose(tmp_path, [instance(root)]))
+def test_an_invalid_root_contains_nothing(tmp_path: Path, root: str) -> None:
+    assert "open" in message_of(choose(tmp_path, [instance(root)]))
 
 
 @pytest.mark.parametrize("pid", [-1, 2**70])
-def test_processes_that_are_none(tmp_path: Path, pid: int) -> None:
-    """Their editors are gone."""
-    assert "there are" not in said(choose(tmp_path, [instance(tmp_path, pid=pid)]))
+def test_an_invalid_process_id_is_not_running(tmp_path: Path, pid: int) -> None:
+    assert "there are" not in message_of(choose(tmp_path, [instance(tmp_path, pid=pid)]))
 
 
 @pytest.mark.parametrize("focused", [1e18, -1e18])
-def test_times_beyond_the_calendar(tmp_path: Path, focused: float) -> None:
-    """An editor is told by what is known of it."""
-    assert "/run/nvim" in said(choose(tmp_path, [instance("/elsewhere", focused=focused)]))
+def test_an_invalid_focus_time_is_ignored_in_the_message(tmp_path: Path, focused: float) -> None:
+    assert "/run/nvim" in message_of(choose(tmp_path, [instance("/elsewhere", focused=focused)]))
 
 
-def test_names_that_are_no_text(tmp_path: Path) -> None:
-    """A folder that is not UTF-8 is found, and told in a form that can be printed."""
-    folder = tmp_path / os.fsdecode(b"caf\xe9")
-    folder.mkdir()
-    assert isinstance(choose(folder, [instance(folder)]), Place)
-    assert r"caf\udce9" in said(choose(folder, []))
-    assert r"caf\udce9" in said(choose(tmp_path / "other", [instance(folder)]))
+def test_a_directory_that_is_not_utf_8_is_found_and_printed_escaped(tmp_path: Path) -> None:
+    directory = tmp_path / os.fsdecode(b"caf\xe9")
+    directory.mkdir()
+    assert isinstance(choose(directory, [instance(directory)]), Place)
+    assert r"caf\udce9" in message_of(choose(directory, []))
+    assert r"caf\udce9" in message_of(choose(tmp_path / "other", [instance(directory)]))
 
 
-def test_several_in_one_project(tmp_path: Path) -> None:
-    """The one that the person last looked at, however its folder is written."""
+def test_of_several_editors_the_one_focused_last_is_chosen(tmp_path: Path) -> None:
     link = tmp_path / "a-longer-name-for-it"
     (tmp_path / "a").mkdir()
     link.symlink_to("a")

@@ -1,4 +1,4 @@
-"""Who holds a port: files, owners, proofs."""
+"""Instance files, and who listens on a port."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -31,7 +30,7 @@ def proof_of(token: str, other_port: int | None = None) -> Answer:
 
 
 class Holder:
-    """A server that answers /health as the test wants, and remembers what it was sent."""
+    """A server that answers /health as the test says, and keeps the last request."""
 
     def __init__(self) -> None:
         self.received = b""
@@ -40,21 +39,23 @@ class Holder:
     async def serve(self, answer: Answer | None) -> asyncio.Server:
         async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self.received = await reader.readuntil(b"\r\n\r\n")
-            if answer is not None:
+            if answer is None:
+                await reader.read()
+            else:
                 query = urlsplit(self.received.split()[1].decode()).query
                 writer.write(answer(parse_qs(query)["nonce"][0], self.port))
-                writer.close()
-            else:
-                await reader.read()
-                writer.close()
+            writer.close()
 
         server = await asyncio.start_server(handle, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         return server
 
 
+Hold = Callable[[Answer | None], Awaitable[Holder]]
+
+
 @pytest.fixture
-async def hold() -> AsyncIterator[Callable[[Answer | None], Awaitable[Holder]]]:
+async def hold() -> AsyncIterator[Hold]:
     servers: list[asyncio.Server] = []
 
     async def start(answer: Answer | None) -> Holder:
@@ -67,17 +68,15 @@ async def hold() -> AsyncIterator[Callable[[Answer | None], Awaitable[Holder]]]:
         server.close()
 
 
-def write(folder: Path, name: str, **values: Any) -> Path:
-    path = folder / name
+def write(directory: Path, name: str, **values: Any) -> Path:
+    path = directory / name
     path.write_text(json.dumps({"pid": 1, "token": "theirs", "root": "/r"} | values))
     path.chmod(0o600)
     return path
 
 
-async def test_another_editor_of_this_user_proves_itself(
-    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]]
-) -> None:
-    """An instance file names the port and the holder knows its token, which itself is never sent."""
+async def test_another_editor_of_this_user_is_recognized_by_its_proof(tmp_path: Path, hold: Hold) -> None:
+    """The tokens are never sent."""
     holder = await hold(proof_of("theirs"))
     write(tmp_path, "1.json", port=holder.port)
     assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "ours"
@@ -85,10 +84,9 @@ async def test_another_editor_of_this_user_proves_itself(
     assert b"mine" not in holder.received
 
 
-async def test_an_editor_of_this_project_needs_no_file_yet(
-    hold: Callable[[Answer | None], Awaitable[Holder]],
+async def test_an_editor_of_this_project_is_recognized_without_a_file(
+    hold: Hold,
 ) -> None:
-    """Two editors of one project that start together share the token."""
     holder = await hold(proof_of("mine"))
     assert await holder_of("127.0.0.1", holder.port, None, "mine") == "ours"
 
@@ -97,7 +95,7 @@ async def test_an_editor_of_this_project_needs_no_file_yet(
     "answer",
     [
         proof_of("guessed"),
-        proof_of("mine", other_port=1),  # passed on from another bridge of this project
+        proof_of("mine", other_port=1),  # forwarded from another bridge of this project
         lambda *_: b'HTTP/1.1 200 OK\r\n\r\n{"status":"ok"}',
         lambda *_: b'HTTP/1.1 200 OK\r\n\r\n{"proof":7}',
         lambda *_: b"HTTP/1.1 404 Not Found\r\n\r\n",
@@ -108,35 +106,27 @@ async def test_an_editor_of_this_project_needs_no_file_yet(
         lambda *_: 'HTTP/1.1 200 OK\r\n\r\n{"proof":"é"}'.encode(),
     ],
 )
-async def test_whoever_has_no_proof_is_a_stranger(
-    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]], answer: Answer
-) -> None:
-    """A file that names the port is not enough: the pid may be gone and somebody else may listen."""
+async def test_without_a_proof_the_holder_is_foreign(tmp_path: Path, hold: Hold, answer: Answer) -> None:
+    """Although a file names the port."""
     holder = await hold(answer)
     write(tmp_path, "1.json", port=holder.port)
     assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
 
 
 @pytest.mark.slow
-async def test_a_silent_holder_is_a_stranger_after_a_second(
-    tmp_path: Path, hold: Callable[[Answer | None], Awaitable[Holder]]
-) -> None:
-    """Waiting for the proof has its limit."""
+async def test_a_silent_holder_is_foreign(tmp_path: Path, hold: Hold) -> None:
     holder = await hold(None)
-    begun = monotonic()
-    assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
-    assert monotonic() - begun < 2
+    async with asyncio.timeout(5):
+        assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
 
 
-async def test_nobody_there_is_a_stranger() -> None:
-    """A port that is held but does not take connections has no proof either."""
+async def test_a_port_that_takes_no_connection_is_foreign() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         assert await holder_of("127.0.0.1", held.getsockname()[1], None, "mine") == "foreign"
 
 
-def test_only_private_whole_files_count(tmp_path: Path) -> None:
-    """Half-written, foreign-shaped, writable or linked files are left out."""
+def test_partial_invalid_writable_and_linked_files_are_ignored(tmp_path: Path) -> None:
     good = write(tmp_path, "1.json", port=5, url="http://x", focused_at=2)
     write(tmp_path, "2.json", port=5).chmod(0o620)
     (tmp_path / "3.json").write_text('{"pid": 1, "po')
@@ -150,8 +140,7 @@ def test_only_private_whole_files_count(tmp_path: Path) -> None:
     assert read_all(None) == read_all(str(tmp_path / "absent")) == []
 
 
-def test_odd_files_are_left_out_at_once(tmp_path: Path) -> None:
-    """What is no regular file, too large or nested without end holds nobody up and hides no other file."""
+def test_special_huge_and_nested_files_are_ignored(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "1.json", 0o600)
     (tmp_path / "2.json").mkdir()
     for name, text in (("3.json", "[" * 60_000), ("4.json", '{"pid": ' + "9" * 5_000 + "}")):
@@ -161,21 +150,18 @@ def test_odd_files_are_left_out_at_once(tmp_path: Path) -> None:
     write(tmp_path, "7.json", port=8, focused_at=float("inf"))
     write(tmp_path, "8.json", port=9, focused_at=10**400)
     write(tmp_path, "9.json", port=10)
-    begun = monotonic()
     assert [(i.port, i.focused_at) for i in read_all(str(tmp_path))] == [(7, 0), (8, 0), (9, 0), (10, 0)]
-    assert monotonic() - begun < 2
 
 
-def test_a_folder_that_is_no_utf_8(tmp_path: Path) -> None:
-    """Its bytes stand in the file as the editor has them, and name the same folder."""
-    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+def test_a_directory_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
+    directory = os.fsencode(tmp_path) + b"/caf\xe9"
     path = write(tmp_path, "1.json")
-    path.write_bytes(b'{"pid": 1, "port": 5, "token": "t", "root": "%s"}' % folder)
-    assert [os.fsencode(instance.root) for instance in read_all(str(tmp_path))] == [folder]
+    path.write_bytes(b'{"pid": 1, "port": 5, "token": "t", "root": "%s"}' % directory)
+    assert [os.fsencode(instance.root) for instance in read_all(str(tmp_path))] == [directory]
 
 
-def test_folders_without_the_variable(tmp_path: Path) -> None:
-    """What `ssh` starts may lack XDG_RUNTIME_DIR: the system's folder is looked at; an empty one says no."""
+def test_without_xdg_runtime_dir_the_directory_of_the_system_is_used(tmp_path: Path) -> None:
+    """An empty variable disables it."""
     usual = tmp_path / "run" / str(os.getuid())
     usual.mkdir(parents=True, mode=0o700)
     environ, sessions = {"XDG_STATE_HOME": str(tmp_path)}, str(usual.parent)

@@ -1,4 +1,4 @@
-"""Calls of a mounted server: each ends once, and each question is put to the right client."""
+"""Calls of a mounted server: each ends once, and questions reach the right client."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ TARGET = {"kind": "tool", "name": "m__t"}
 
 
 class Editor:
-    """Hears of calls."""
+    """Keeps the messages about calls."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, Any]] = []
+        self.messages: list[tuple[str, str, Any]] = []
 
     def remote(self, verb: str, call_id: str, *args: Any) -> None:
-        self.told.append((verb, call_id, *args))
+        self.messages.append((verb, call_id, *args))
 
 
 class Connection:
-    """One that is being made, until it `came`: to nothing."""
+    """A connection that fails once `failed` is set."""
 
     def __init__(self) -> None:
-        self.came = asyncio.Event()
+        self.failed = asyncio.Event()
 
     async def session(self) -> None:
-        await self.came.wait()
+        await self.failed.wait()
 
     def unavailable_reason(self) -> str:
         return "there is none"
 
 
 @pytest.fixture
-def forgotten() -> list[str]:
+def ended() -> list[str]:
     return []
 
 
@@ -49,51 +49,48 @@ async def made() -> tuple[Editor, Connection, MountCalls]:
 
 
 async def settled() -> None:
-    """All that was due has run."""
+    """Runs what is scheduled."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_cancelled_before_it_began(forgotten: list[str]) -> None:
-    """In the same breath in which it came."""
+async def test_a_call_cancelled_before_it_began_ends_once(ended: list[str]) -> None:
     editor, _, calls = await made()
-    calls.begin("1", TARGET, {}, {"session": "a"}, forgotten.append)
+    calls.begin("1", TARGET, {}, {"session": "a"}, ended.append)
     calls.cancel("1")
     await settled()
-    assert forgotten == ["1"]
-    assert [(verb, id_) for verb, id_, *_ in editor.told] == [("remote_result", "1")]
-    calls.end_all("never mind")
-    assert len(editor.told) == 1
+    assert ended == ["1"]
+    assert [(verb, id_) for verb, id_, *_ in editor.messages] == [("remote_result", "1")]
+    calls.end_all("unused")
+    assert len(editor.messages) == 1
 
 
-async def test_a_connection_that_is_lost(forgotten: list[str]) -> None:
-    """A call that waited for it did not run, and is not told that it did."""
+async def test_a_call_that_waits_for_a_lost_connection_did_not_run(ended: list[str]) -> None:
     editor, connection, calls = await made()
-    calls.begin("1", TARGET, {}, {}, forgotten.append)
+    calls.begin("1", TARGET, {}, {}, ended.append)
     await settled()
     calls.end_all("lost while the tool ran", sent=True)
-    connection.came.set()
+    connection.failed.set()
     await settled()
-    ((_, _, outcome),) = editor.told
+    ((_, _, outcome),) = editor.messages
     assert (outcome["code"], outcome["message"]) == ("busy", "there is none")
-    assert forgotten == ["1"]
+    assert ended == ["1"]
 
 
-async def test_a_mount_that_is_taken_away(forgotten: list[str]) -> None:
-    """All of its calls end at once."""
+async def test_removing_a_mount_ends_its_calls(ended: list[str]) -> None:
     editor, _, calls = await made()
     for id_ in ("1", "2"):
-        calls.begin(id_, TARGET, {}, {}, forgotten.append)
+        calls.begin(id_, TARGET, {}, {}, ended.append)
     await settled()
-    calls.end_all("taken away")
-    assert [outcome["message"] for _, _, outcome in editor.told] == ["taken away", "taken away"]
+    calls.end_all("removed")
+    assert [outcome["message"] for _, _, outcome in editor.messages] == ["removed"] * 2
     await settled()
-    assert sorted(forgotten) == ["1", "2"]
-    assert len(editor.told) == 2
+    assert sorted(ended) == ["1", "2"]
+    assert len(editor.messages) == 2
 
 
 async def asked(sessions: Sequence[str | None]) -> str:
-    """The call that gets a question while calls of these sessions run."""
+    """Returns the call that is asked while calls of these sessions run."""
     editor, _, calls = await made()
     for i, session in enumerate(sessions):
         calls.begin(str(i), {"name": "x"}, {}, {"session": session} if session else {}, lambda _: None)
@@ -103,17 +100,15 @@ async def asked(sessions: Sequence[str | None]) -> str:
         await question
     question.cancel()
     calls.end_all("over")
-    return next(call for verb, call, *_ in editor.told if verb == "remote_ask")
+    return next(call for verb, call, *_ in editor.messages if verb == "remote_ask")
 
 
 @pytest.mark.parametrize("sessions", [["a"], [None], ["a", "a"]])
-async def test_one_client_is_asked(sessions: Sequence[str | None]) -> None:
-    """By its last call."""
+async def test_a_question_reaches_the_last_call_of_the_only_session(sessions: Sequence[str | None]) -> None:
     assert await asked(sessions) == str(len(sessions) - 1)
 
 
 @pytest.mark.parametrize("sessions", [["a", "b"], ["a", None], [None, None], []])
-async def test_nobody_is_asked_for_another(sessions: Sequence[str | None]) -> None:
-    """Two without a session may be two."""
+async def test_with_several_sessions_no_client_is_asked(sessions: Sequence[str | None]) -> None:
     with pytest.raises(MCPError, match=AMBIGUOUS):
         await asked(sessions)

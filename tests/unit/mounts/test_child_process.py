@@ -1,4 +1,4 @@
-"""Lines of a server's output: whole ones as they are, those beyond the limit by their edges."""
+"""Lines of a server's output, and the id of a line beyond the limit."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ LIMIT = 2000
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 16])
-def test_lines_are_cut_wherever_the_bytes_are(size: int) -> None:
-    """Empty ones too; what has no end yet is kept."""
+def test_lines_are_split_however_the_data_arrives(size: int) -> None:
     data = b"one\n\ntwo\r\nthree"
     lines = LineSplitter(LIMIT)
     found = [line for at in range(0, len(data), size) for line in lines.feed(data[at : at + size])]
@@ -27,8 +26,7 @@ def test_lines_are_cut_wherever_the_bytes_are(size: int) -> None:
 @pytest.mark.parametrize("size", [LIMIT, LIMIT + 1])
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("step", [100, 1 << 20])
-def test_the_limit(size: int, last: bool, step: int) -> None:
-    """A line of so many bytes is whole; of one more the id is known, wherever it stands."""
+def test_a_line_beyond_the_limit_is_answered_by_its_id(size: int, last: bool, step: int) -> None:
     text = "x" * (size - len(json.dumps({"id": 7, "result": ""})))
     message: dict[str, object] = {"result": text, "id": 7} if last else {"id": 7, "result": text}
     data = json.dumps(message).encode() + b"\nnext\n"
@@ -46,8 +44,7 @@ def test_the_limit(size: int, last: bool, step: int) -> None:
     assert (error["id"], error["error"]["code"]) == (7, TOO_LARGE)
 
 
-def test_the_id_of_a_part_is_not_that_of_the_message() -> None:
-    """Results have ids of their own."""
+def test_only_the_id_of_the_message_itself_is_used() -> None:
     filling = "x" * 3000
     for message, found in (
         ({"result": {"id": 1, "x": filling, "y": {"id": 2}}, "jsonrpc": "2.0", "id": 7}, 7),
@@ -60,23 +57,20 @@ def test_the_id_of_a_part_is_not_that_of_the_message() -> None:
         assert (answer.message.model_dump()["id"] if answer else None) == found
 
 
-def test_one_that_nobody_waits_for() -> None:
-    """A notification that is too long has no answer."""
+def test_a_long_notification_has_no_answer() -> None:
     (line,) = LineSplitter(10).feed(b'{"method": "x", "params": "............"}\n')
     assert isinstance(line, LongLine)
     assert line.answer(10) is None
 
 
-def test_lines_that_are_only_shown_are_cut() -> None:
-    """Their beginning is enough, and nothing of the rest is kept."""
+def test_lines_for_display_are_cut() -> None:
     lines = LineSplitter(5, cut=True)
     for _ in range(1000):
         assert lines.feed(b"abcdefgh") == []
     assert lines.feed(b"\nshort\n") == [b"abcde", b"short"]
 
 
-def test_nothing_is_imported_before_there_is_a_mount() -> None:
-    """The door costs neither the SDK nor what stands behind it."""
+def test_without_a_mount_the_sdk_is_not_imported() -> None:
     code = (
         "import sys, mcp_tools_nvim.mounts.mount\n"
         "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'httpx2'} & set(sys.modules)\n"

@@ -1,4 +1,4 @@
-"""Definitions, results and URIs of a mounted server, as they are passed on."""
+"""Definitions, results and URIs of a mounted server, as they are forwarded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_tools_nvim.mounts.outcomes import CONVERTERS, unreserved
 
 
 class PieceEditor:
-    """Takes pieces, and refuses the first of each."""
+    """Accepts pieces, and refuses the first definition of each."""
 
     def __init__(self) -> None:
         self.lists: list[list[str]] = []
@@ -49,7 +49,7 @@ def tool_item(number: int, length: int = 100) -> dict[str, Any]:
     return {"name": str(number), "description": "x" * length, "inputSchema": {"type": "object"}}
 
 
-async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
+async def test_a_long_list_is_registered_in_pieces() -> None:
     editor, session = (
         PieceEditor(),
         MountSession(*map(tool_item, range(1000)), tool_item(1000, 3 * MAX_PIECE), tool_item(1001)),
@@ -58,11 +58,11 @@ async def test_a_long_list_goes_in_pieces_and_is_whole() -> None:
     await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
     assert editor.lists == [[f"m__{number}" for number in range(1002)]]
     large = [size for size in editor.sizes if size > MAX_PIECE + 500]
-    assert len(large) == 1, "but for the one definition that is larger"
-    assert len(offer.faults) == len(editor.sizes), "what was refused of a piece is lost"
+    assert len(large) == 1, "only the one large definition"
+    assert len(offer.faults) == len(editor.sizes), "a fault of each piece"
 
 
-async def test_the_same_list_is_not_given_twice_and_an_empty_one_is_given() -> None:
+async def test_an_unchanged_list_is_not_registered_again_but_an_empty_one_is() -> None:
     editor, session = PieceEditor(), MountSession(tool_item(1))
     offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
     for items in ([tool_item(1)], [tool_item(1)], [], [tool_item(1)]):
@@ -76,15 +76,14 @@ LONG = {"type": "text", "text": "x" * 101}
 RESERVED = {"mcp-tools.nvim/error": {"code": "x"}, "io.modelcontextprotocol/serverInfo": {"name": "us"}}
 
 
-def passed(kind: str, raw: dict[str, Any], limit: int = 10_000) -> Any:
-    """The result as it goes on."""
+def forwarded(kind: str, raw: dict[str, Any], limit: int = 10_000) -> Any:
+    """The forwarded result."""
     outcome = CONVERTERS[kind](MOUNT, raw, limit)
     assert outcome["kind"] == "content", outcome
     return json.loads(outcome["text"])
 
 
-def test_large_integers_and_the_order_of_keys_survive() -> None:
-    """In structured content and in every `_meta`."""
+def test_large_integers_and_the_order_of_keys_are_kept() -> None:
     data = {"z": 1234567890123456789, "a": [2**70, -(2**63)], "m": {"y": 1, "b": 2}}
     text = {"type": "text", "text": "t", "_meta": {"a/n": 2**60}}
     raw = {"content": [text], "structuredContent": data, "_meta": {"b/n": 2**61}, "isError": True}
@@ -92,19 +91,18 @@ def test_large_integers_and_the_order_of_keys_survive() -> None:
     assert json.loads(outcome["text"]) == raw
     assert '{"z":1234567890123456789,"a":[' in outcome["text"]
     contents = {"contents": [{"uri": "x://y", "text": "t", "_meta": {"n": 2**60}}]}
-    assert passed("resource", contents)["contents"][0]["_meta"] == {"n": 2**60}
+    assert forwarded("resource", contents)["contents"][0]["_meta"] == {"n": 2**60}
 
 
-def test_reserved_keys_are_left_out_everywhere() -> None:
-    """A server does not answer in the name of this one, nor of the protocol."""
+def test_reserved_metadata_keys_are_removed_from_results() -> None:
     meta = {"_meta": {**RESERVED, "own/key": 1}}
     inner = {"type": "resource", "resource": {"uri": "x://y", "text": "t", **meta}, **meta}
     blocks = [{"type": "text", "text": "t", **meta}, inner]
     message = {"role": "user", "content": blocks[0]}
     results = [
-        passed("tool", {"content": blocks, **meta}),
-        passed("resource", {"contents": [inner["resource"]], **meta}),
-        passed("prompt", {"messages": [message], **meta}),
+        forwarded("tool", {"content": blocks, **meta}),
+        forwarded("resource", {"contents": [inner["resource"]], **meta}),
+        forwarded("prompt", {"messages": [message], **meta}),
     ]
     for result in results:
         text = json.dumps(result)
@@ -114,16 +112,14 @@ def test_reserved_keys_are_left_out_everywhere() -> None:
     assert unreserved({"_meta": RESERVED, "a": None, "b": 1}) == {"b": 1}
 
 
-def test_reserved_keys_of_definitions_are_left_out() -> None:
-    """Nor does what it lists speak in that name."""
+def test_reserved_metadata_keys_are_removed_from_definitions() -> None:
     item = {"name": "t", "inputSchema": {"type": "object"}, "_meta": {**RESERVED, "own/key": 1}}
     assert definitions.tool_definition(MOUNT, item, None)["callers"] == {"mcp": {"meta": {"own/key": 1}}}  # type: ignore[arg-type]
 
 
-def test_uris_are_those_of_the_mount() -> None:
-    """Links and contents lead here, not to whatever has that URI in the editor."""
+def test_uris_get_the_scheme_of_the_mount() -> None:
     link = {"type": "resource_link", "uri": "nvim://x", "name": "x"}
-    assert passed("tool", {"content": [link]})["content"][0]["uri"] == "m+nvim://x"
+    assert forwarded("tool", {"content": [link]})["content"][0]["uri"] == "m+nvim://x"
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -147,22 +143,18 @@ def nested(levels: int) -> dict[str, Any]:
         ("tool", {"content": [], "structuredContent": {"a": float("nan")}}, "invalid_output"),
     ],
 )
-def test_what_is_not_passed_on(kind: str, raw: dict[str, Any], code: str) -> None:
-    """More than the limit, and what is no JSON."""
+def test_results_that_are_too_large_or_not_json_are_refused(
+    kind: str, raw: dict[str, Any], code: str
+) -> None:
     assert CONVERTERS[kind](MOUNT, raw, 100)["code"] == code
 
 
-def test_nesting_has_a_bound() -> None:
-    """Every client reads what is passed on."""
-    assert (
-        CONVERTERS["tool"](MOUNT, {"content": [], "structuredContent": nested(90)}, 10_000)["kind"]
-        == "content"
-    )
-    outcome = CONVERTERS["tool"](MOUNT, {"content": [], "structuredContent": nested(120)}, 10_000)
-    assert outcome["code"] == "invalid_output"
+def test_nesting_is_limited() -> None:
+    for levels, key, value in ((90, "kind", "content"), (120, "code", "invalid_output")):
+        raw = {"content": [], "structuredContent": nested(levels)}
+        assert CONVERTERS["tool"](MOUNT, raw, 10_000)[key] == value
 
 
-def test_escapes_do_not_count_for_the_limit() -> None:
-    """A text at the limit passes, however it is written."""
+def test_the_limit_applies_to_text_before_it_is_escaped() -> None:
     outcome = CONVERTERS["tool"](MOUNT, {"content": [{"type": "text", "text": '"' * 100}]}, 100)
     assert outcome["size"] == 100

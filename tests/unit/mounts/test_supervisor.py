@@ -23,7 +23,7 @@ from tests.support.served import eventually
 
 
 class Editor:
-    """Takes definitions while it answers, and keeps what is reported."""
+    """Accepts definitions while `answers` is set, and keeps reports."""
 
     def __init__(self) -> None:
         self.answers = True
@@ -113,27 +113,23 @@ NAMED = {"arguments": {"method": "notifications/custom"}}
         ("DELETE", None, True),
     ],
 )
-async def test_only_an_answer_that_nobody_waits_for_has_a_read_timeout(
-    method: str, message: Any, bounded: bool
-) -> None:
-    """A call may take long, whatever its arguments are called."""
+async def test_only_an_unused_answer_has_a_read_timeout(method: str, message: Any, bounded: bool) -> None:
     content = b"" if message is None else json.dumps({"jsonrpc": "2.0", **message}).encode()
     request = httpx2.Request(method, "http://localhost/mcp", content=content)
     await _set_timeout(request)
     assert request.extensions.get("timeout") == ({"read": UNUSED_ANSWER_TIMEOUT} if bounded else None)
 
 
-class Full:
-    """A way on which too much waits already."""
+class FullStream:
+    """A stream with too much unread data."""
 
     unread = MAX_UNREAD + 1
 
     async def send(self, item: Any) -> None:
-        """Nothing is to be added."""
+        """Must not be called."""
         raise AssertionError(item)
 
 
-async def test_what_is_not_read_does_not_grow() -> None:
-    """A request more is refused, with why."""
+async def test_a_request_to_a_server_that_does_not_read_is_refused() -> None:
     with pytest.raises(MCPError, match="does not read"):
-        await Dispatcher((None, Full()), 1.0).send_raw_request("tools/call", {"name": "x"})
+        await Dispatcher((None, FullStream()), 1.0).send_raw_request("tools/call", {"name": "x"})

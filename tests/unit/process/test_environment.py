@@ -1,4 +1,4 @@
-"""The environment: what is read, what is refused, and what must not stay behind."""
+"""The environment: what is read, refused and removed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from mcp_tools_nvim.process.environment import Environment, take
 BASE = {"NVIM_LISTEN_ADDRESS": "/run/n.sock", "MCP_AUTH_TOKEN": "secret-1"}
 
 
-def test_everything_is_read() -> None:
-    """All variables, guill's and ours, arrive typed."""
+def test_all_variables_are_read_and_typed() -> None:
     environ = BASE | {
         "MCP_PORT": "4711",
         "MCP_LOG_FILE": "/tmp/log",
@@ -30,26 +29,21 @@ def test_everything_is_read() -> None:
     )
 
 
-def test_the_defaults() -> None:
-    """Only address and token are needed."""
-    assert take(dict(BASE), False) == Environment("/run/n.sock", "secret-1")
+def test_only_address_and_token_are_required() -> None:
+    read = take(dict(BASE), False)
+    assert read == Environment("/run/n.sock", "secret-1")
+    assert "secret-1" not in repr(read)
 
 
-def test_private_values_leave_the_environment() -> None:
-    """Children inherit neither the token nor the way to the editor; even a failed start removes them."""
+def test_token_and_address_are_removed_from_the_environment() -> None:
+    """Even when the start fails."""
     environ = BASE | {"NVIM": "/run/n.sock", "PATH": "/bin", "MCP_PORT": "x"}
     with pytest.raises(ConfigurationError):
         take(environ, False)
     assert set(environ) == {"PATH", "MCP_PORT"}
 
 
-def test_the_token_shows_in_no_repr() -> None:
-    """Logging the whole environment would not tell the token."""
-    assert "secret-1" not in repr(take(dict(BASE), False))
-
-
-def test_a_token_is_made_for_a_person_only() -> None:
-    """On a terminal an absent token is made, each time another one; else it is an error."""
+def test_a_missing_token_is_created_on_a_terminal_only() -> None:
     environ = {"NVIM_LISTEN_ADDRESS": "x"}
     one, two = take(dict(environ), True), take(dict(environ), True)
     assert one.token_made
@@ -77,8 +71,7 @@ def test_a_token_is_made_for_a_person_only() -> None:
         ("MCP_TOOLS_HOST", "example.org"),
     ],
 )
-def test_each_error_names_its_variable_and_the_remedy(name: str, value: str) -> None:
-    """A wrong value stops the start with the variable's name first and advice after a colon."""
+def test_an_invalid_value_is_an_error_with_the_variable_and_advice(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"^{name} .+: .+"):
         take(BASE | {name: value}, False)
 
@@ -95,8 +88,7 @@ def stdin() -> Iterator[tuple[int, BinaryIO]]:
     os.close(read)
 
 
-def test_the_token_comes_by_stdin() -> None:
-    """Its first line counts, whatever the environment says; what follows is not waited for."""
+def test_the_token_is_the_first_line_of_stdin() -> None:
     with stdin() as (read, writer):
         writer.write(b"secret-2\nmore")
         environ = STDIN | {"MCP_AUTH_TOKEN": "secret-1"}
@@ -106,8 +98,8 @@ def test_the_token_comes_by_stdin() -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"\n"])
-def test_a_stdin_without_token(text: bytes) -> None:
-    """It is an error, on a terminal as well: none is made, none is taken from elsewhere."""
+def test_a_stdin_without_a_token_is_an_error(text: bytes) -> None:
+    """Also on a terminal, and whatever the environment has."""
     for terminal in (False, True):
         with stdin() as (read, writer):
             writer.write(text)
@@ -116,19 +108,16 @@ def test_a_stdin_without_token(text: bytes) -> None:
                 take(STDIN | {"MCP_AUTH_TOKEN": "secret-1"}, terminal, read)
 
 
-def test_a_stdin_that_says_nothing() -> None:
-    """It is not waited for longer than a while."""
+def test_waiting_for_stdin_has_a_limit() -> None:
     with stdin() as (read, _), pytest.raises(ConfigurationError, match="stdin has no token"):
         take(dict(STDIN), False, read, patience=0.05)
 
 
 @pytest.mark.parametrize("port", ["", "0", "1", "65535"])
-def test_ports_at_their_limits(port: str) -> None:
-    """0 and nothing mean any port; 65535 is the last one."""
+def test_ports_from_0_to_65535_are_accepted(port: str) -> None:
     assert take(BASE | {"MCP_PORT": port}, False).port == int(port or 0)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "::1"])
-def test_loopback_hosts_pass(host: str) -> None:
-    """Every loopback address may be listened on."""
+def test_loopback_hosts_are_accepted(host: str) -> None:
     assert take(BASE | {"MCP_TOOLS_HOST": host}, False).host in ("127.0.0.1", "127.0.0.2", "::1")

@@ -1,4 +1,4 @@
-"""The process as Neovim starts it: ready line, ports, signals, the end of the editor."""
+"""The process as Neovim starts it: ready line, ports, signals."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ HEADERS = {
     "Authorization": f"Bearer {TOKEN}",
     "Accept": "application/json, text/event-stream",
     "Content-Type": "application/json",
-}
-STATELESS = {
     "MCP-Protocol-Version": "2026-07-28",
     "Mcp-Method": "tools/call",
 }
@@ -40,20 +38,28 @@ Start = Callable[..., Awaitable["Bridge"]]
 class Bridge:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.begun = monotonic()
-
-    async def line(self) -> str:
-        assert self.process.stdout
-        async with asyncio.timeout(10):
-            return (await self.process.stdout.readline()).decode()
 
     async def port(self) -> int:
-        line = await self.line()
+        """The port of the ready line."""
+        assert self.process.stdout
+        async with asyncio.timeout(10):
+            line = (await self.process.stdout.readline()).decode()
         assert line.startswith("MCP server listening on port ")
         return int(line.split()[-1])
 
+    async def log_line(self) -> bytes:
+        assert self.process.stderr
+        async with asyncio.timeout(10):
+            return await self.process.stderr.readline()
+
+    async def signal_twice(self) -> None:
+        self.process.terminate()
+        await asyncio.sleep(0.1)
+        if self.process.returncode is None:
+            self.process.terminate()
+
     async def end(self, within: float) -> tuple[int, str]:
-        """Exit code and stderr, with the time limit checked."""
+        """Exit code and stderr of a process that ends within this time."""
         begun = monotonic()
         async with asyncio.timeout(10):
             out, err = await self.process.communicate()
@@ -101,47 +107,24 @@ async def noted(nvim: Nvim, verb: str, count: int = 1) -> list[Any]:
     return [entry[1:] for entry in entries if entry[0] == verb]
 
 
-async def health(port: int, token: str | None = None) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with (
-        aiohttp.ClientSession() as http,
-        http.get(f"http://127.0.0.1:{port}/health", headers=headers) as answer,
-    ):
-        return json.loads(await answer.text())  # type: ignore[no-any-return]
-
-
-async def call(port: int, name: str, **arguments: Any) -> dict[str, Any]:
-    """One tools/call of the stateless era."""
+async def call(port: int, name: str, **arguments: Any) -> Any:
+    """A stateless tools/call."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {},
     }
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": name, "arguments": arguments, "_meta": meta},
-    }
-    async with (
-        aiohttp.ClientSession() as http,
-        http.post(
-            f"http://127.0.0.1:{port}/mcp", headers=HEADERS | STATELESS | {"Mcp-Name": name}, json=body
-        ) as answer,
-    ):
-        text = await answer.text()
-        if answer.content_type == "text/event-stream":
-            text = [line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()][
-                -1
-            ]
-        return json.loads(text)  # type: ignore[no-any-return]
+    params = {"name": name, "arguments": arguments, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    async with aiohttp.ClientSession(headers=HEADERS) as http:
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with http.post(url, headers={"Mcp-Name": name}, json=body) as answer:
+            return await answer.json()
 
 
-async def test_the_ready_line_and_a_call(nvim: Nvim, start: Start) -> None:
-    """One line on stdout, hello with what is true, and a call that goes all the way."""
+async def test_a_bridge_prints_one_ready_line_and_serves_a_call(nvim: Nvim, start: Start) -> None:
     bridge = await start(nvim.socket)
     port = await bridge.port()
-    assert (await health(port))["status"] == "ok"
     [[info]] = await noted(nvim, "hello")
     assert (info["pid"], info["port"], info["port_holder"]) == (bridge.process.pid, port, "none")
     assert all(info["versions"].values())
@@ -155,25 +138,21 @@ async def test_the_ready_line_and_a_call(nvim: Nvim, start: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_a_second_signal_ends_at_once(nvim: Nvim, start: Start) -> None:
-    """Whoever sends two signals does not want to wait for a connection that stays open."""
+async def test_a_second_signal_ends_the_process_at_once(nvim: Nvim, start: Start) -> None:
     bridge = await start(nvim.socket)
     port = await bridge.port()
     _, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
     await writer.drain()
-    bridge.process.terminate()
-    await asyncio.sleep(0.1)
-    if bridge.process.returncode is None:
-        bridge.process.terminate()
+    await bridge.signal_twice()
     code, _ = await bridge.end(0.5)
     assert code == 0
     writer.close()
 
 
 @pytest.mark.slow
-async def test_a_second_signal_ends_mounted_servers_too(nvim: Nvim, start: Start, tmp_path: Path) -> None:
-    """Also one that ignores the end of its input and TERM."""
+async def test_a_second_signal_kills_mounted_servers(nvim: Nvim, start: Start, tmp_path: Path) -> None:
+    """Even one that ignores the end of its input and TERM."""
     bridge = await start(nvim.socket)
     await bridge.port()
     script = f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 60"
@@ -181,16 +160,12 @@ async def test_a_second_signal_ends_mounted_servers_too(nvim: Nvim, start: Start
     notify = "vim.rpcnotify(probe.wire.channel, 'mounts', ...)"
     await nvim.lua(notify, json.dumps([mount]))
     pid = int(await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), 20))
-    bridge.process.terminate()
-    await asyncio.sleep(0.1)
-    if bridge.process.returncode is None:
-        bridge.process.terminate()
+    await bridge.signal_twice()
     await bridge.end(1)
     await eventually(lambda: not alive(pid))
 
 
-async def test_a_taken_port_is_an_error_by_hand(nvim: Nvim, start: Start) -> None:
-    """Without the fallback the last line on stderr names MCP_PORT, exit 1."""
+async def test_a_port_that_is_in_use_is_an_error_without_the_fallback(nvim: Nvim, start: Start) -> None:
     held = listen("127.0.0.1", 0)
     bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]))
     code, err = await bridge.end(5)
@@ -210,18 +185,17 @@ async def test_a_taken_port_is_an_error_by_hand(nvim: Nvim, start: Start) -> Non
         pytest.param({"MCP_PORT": "many"}, "MCP_PORT", marks=pytest.mark.slow),
     ],
 )
-async def test_start_errors_say_what_to_do(
+async def test_a_start_error_names_the_variable(
     start: Start, variables: dict[str, str | None], named: str
 ) -> None:
-    """Exit 1, and the last line names the variable; no traceback."""
+    """Exit code 1, no traceback."""
     code, err = await (await start("/nonexistent", **variables)).end(5)
     assert code == 1
     assert named in err.splitlines()[-1]
     assert "Traceback" not in err
 
 
-async def test_a_refused_hello_says_what_lua_said(nvim: Nvim, start: Start) -> None:
-    """The plugin's text is the last line, without file names."""
+async def test_a_refused_hello_prints_the_message_of_the_plugin(nvim: Nvim, start: Start) -> None:
     await nvim.lua("probe.wire.refuse = 'protocol 1, not 9: run :McpTools install'")
     code, err = await (await start(nvim.socket)).end(5)
     assert code == 1
@@ -229,13 +203,10 @@ async def test_a_refused_hello_says_what_lua_said(nvim: Nvim, start: Start) -> N
 
 
 @pytest.mark.slow
-async def test_a_prompt_at_start_up_is_waited_for(nvim: Nvim, start: Start) -> None:
-    """An editor that waits for a key delays the ready line; the log says what to press."""
+async def test_a_prompt_delays_the_ready_line_and_the_log_names_the_key(nvim: Nvim, start: Start) -> None:
     await nvim.request("nvim_input", '"')
     bridge = await start(nvim.socket)
-    assert bridge.process.stderr
-    async with asyncio.timeout(10):
-        assert b"press Esc" in await bridge.process.stderr.readline()
+    assert b"press Esc" in await bridge.log_line()
     await nvim.request("nvim_input", "<Esc>")
     await bridge.port()
     bridge.process.terminate()
@@ -243,20 +214,18 @@ async def test_a_prompt_at_start_up_is_waited_for(nvim: Nvim, start: Start) -> N
 
 
 @pytest.mark.slow
-async def test_a_signal_while_waiting_for_the_editor(nvim: Nvim, start: Start) -> None:
-    """A start that still waits for hello can be ended, exit 0."""
+async def test_a_signal_ends_a_bridge_that_waits_for_the_editor(nvim: Nvim, start: Start) -> None:
     await nvim.request("nvim_input", '"')
     bridge = await start(nvim.socket)
-    assert bridge.process.stderr
-    async with asyncio.timeout(10):
-        await bridge.process.stderr.readline()
+    await bridge.log_line()
     bridge.process.terminate()
     assert (await bridge.end(1))[0] == 0
     await nvim.request("nvim_input", "<Esc>")
 
 
-async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Start) -> None:
-    """Up to the first client the process stays below 45 MB and has not loaded the SDK."""
+async def test_before_the_first_client_the_sdk_is_not_loaded_and_memory_is_below_45_mb(
+    nvim: Nvim, start: Start
+) -> None:
     bridge = await start(nvim.socket)
     await bridge.port()
     about = Path(f"/proc/{bridge.process.pid}")
@@ -267,7 +236,7 @@ async def test_nothing_heavy_is_loaded_for_the_ready_line(nvim: Nvim, start: Sta
     maps = (about / "maps").read_text()
     assert "pydantic_core" not in maps
     environ = (about / "environ").read_bytes()
-    assert TOKEN.encode() in environ  # the kernel's copy from the start; children get os.environ
+    assert TOKEN.encode() in environ  # the kernel keeps the initial copy; children get os.environ
     bridge.process.terminate()
     await bridge.end(3)
 

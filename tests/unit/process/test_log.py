@@ -1,4 +1,4 @@
-"""The log: shapes of lines, secrets, a reader that hangs, rotation."""
+"""The log: format, secrets, slow readers, rotation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger("mcp_tools_nvim.somewhere")
 
 @pytest.fixture(autouse=True)
 def kept() -> Iterator[None]:
-    """What the log changes of this process is undone."""
+    """Restores the logging state of this process."""
     root, own = logging.getLogger(), logging.getLogger("mcp_tools_nvim")
     before = root.handlers[:], root.level, own.level, logging.raiseExceptions
     yield
@@ -48,33 +48,30 @@ def drain(fd: int) -> bytes:
             return data
 
 
-def test_every_line_has_its_level(pipe: tuple[int, int]) -> None:
-    """Texts of several lines become lines with the level each; lower levels are left out."""
+def test_every_line_has_its_level_and_lower_levels_are_hidden(pipe: tuple[int, int]) -> None:
     installed(pipe[1])
-    logger.debug("unseen")
+    logger.debug("hidden")
     logger.error("one\ntwo")
     log.set_level("debug")
-    logger.debug("seen\udcff")
+    logger.debug("shown\udcff")
     logger.warning("%d and %s", 1, "two")
-    assert drain(pipe[0]) == b"ERROR one\nERROR two\nDEBUG seen\\udcff\nWARN 1 and two\n"
+    assert drain(pipe[0]) == b"ERROR one\nERROR two\nDEBUG shown\\udcff\nWARN 1 and two\n"
 
 
-def test_levels_reach_libraries_too(pipe: tuple[int, int]) -> None:
-    """Of libraries warnings are shown, and all that they say when somebody looks for a fault."""
+def test_libraries_log_warnings_and_at_level_debug_everything(pipe: tuple[int, int]) -> None:
     installed(pipe[1])
     library = logging.getLogger("aiohttp.client")
-    library.info("unseen")
+    library.info("hidden")
     log.set_level("debug")
-    library.debug("seen")
+    library.debug("shown")
     log.set_level("error")
-    logger.warning("unseen")
+    logger.warning("hidden")
     log.set_level("nonsense")
-    library.info("unseen")
-    assert drain(pipe[0]) == b"DEBUG aiohttp.client: seen\n"
+    library.info("hidden")
+    assert drain(pipe[0]) == b"DEBUG aiohttp.client: shown\n"
 
 
-def test_secrets_never_pass(pipe: tuple[int, int]) -> None:
-    """A secret that the log knows is replaced, wherever it stands."""
+def test_secrets_are_replaced(pipe: tuple[int, int]) -> None:
     installed(pipe[1]).hide("s3cret")
     logger.info("Bearer %s", "s3cret")
     try:
@@ -84,16 +81,14 @@ def test_secrets_never_pass(pipe: tuple[int, int]) -> None:
     assert b"s3cret" not in drain(pipe[0])
 
 
-def test_a_secret_that_comes_again_costs_nothing(pipe: tuple[int, int]) -> None:
-    """Whoever reads settings anew names the same secrets again; each line is searched for every one."""
+def test_a_repeated_secret_is_stored_once(pipe: tuple[int, int]) -> None:
     handler = installed(pipe[1])
     for _ in range(1_000):
         handler.hide("s3cret")
     assert len(handler._secrets) == 1
 
 
-def test_a_reader_that_hangs_costs_lines_not_time(pipe: tuple[int, int]) -> None:
-    """A full pipe loses lines and says how many when it flows again; none is glued to a part of another."""
+def test_a_slow_reader_loses_complete_lines_and_gets_their_number(pipe: tuple[int, int]) -> None:
     installed(pipe[1])
     for number in range(40):
         logger.info("%d %s", number, "x" * 5000)
@@ -105,8 +100,7 @@ def test_a_reader_that_hangs_costs_lines_not_time(pipe: tuple[int, int]) -> None
     assert second == f"INFO ({lost} log lines were lost: the reader was too slow)"
 
 
-def test_a_reader_that_is_gone_is_no_error() -> None:
-    """Writing to a closed pipe goes unnoticed."""
+def test_a_closed_reader_is_ignored() -> None:
     read, write = os.pipe()
     os.close(read)
     installed(write)
@@ -114,8 +108,7 @@ def test_a_reader_that_is_gone_is_no_error() -> None:
     os.close(write)
 
 
-def test_the_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, int]) -> None:
-    """Lines go to MCP_LOG_FILE too, for the owner only; at 10 MiB one older file is kept."""
+def test_the_log_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, int]) -> None:
     path = tmp_path / "log"
     installed(pipe[1], path)
     logger.warning("hello")
@@ -129,8 +122,9 @@ def test_the_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, int]) 
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 
 
-def test_bridges_that_share_a_file(tmp_path: Path, pipe: tuple[int, int]) -> None:
-    """One turns it over, the others go on in the new one: nothing of it or of the older one is lost."""
+def test_bridges_that_share_a_file_lose_no_line_when_it_rotates(
+    tmp_path: Path, pipe: tuple[int, int]
+) -> None:
     path = tmp_path / "log"
     path.touch(0o600)
     with path.open("ab") as stream:
@@ -143,14 +137,12 @@ def test_bridges_that_share_a_file(tmp_path: Path, pipe: tuple[int, int]) -> Non
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 
 
-def test_a_file_that_cannot_be_opened_is_named(pipe: tuple[int, int]) -> None:
-    """The bridge goes on without the file and says why."""
+def test_a_file_that_cannot_be_opened_is_reported(pipe: tuple[int, int]) -> None:
     installed(pipe[1], Path("/nonexistent/log"))
     assert b"WARN MCP_LOG_FILE: " in os.read(pipe[0], 1000)
 
 
-def test_libraries_log_the_same_way(pipe: tuple[int, int]) -> None:
-    """Warnings of aiohttp and asyncio arrive with level and traceback."""
+def test_libraries_log_with_level_and_traceback(pipe: tuple[int, int]) -> None:
     installed(pipe[1])
     try:
         raise KeyError("k")

@@ -12,8 +12,7 @@ from mcp_tools_nvim.errors import StartError
 from mcp_tools_nvim.process.ports import RETRY_EVERY, await_port, claim, listen
 
 
-def test_a_free_port_is_claimed_and_listens(free_port: Callable[[], int]) -> None:
-    """From the claim on, connections are taken in and nobody else gets the port."""
+def test_a_claimed_port_listens_at_once(free_port: Callable[[], int]) -> None:
     port = free_port()
     mine = claim("127.0.0.1", port, False)
     assert (mine.port, mine.taken) == (port, False)
@@ -23,15 +22,13 @@ def test_a_free_port_is_claimed_and_listens(free_port: Callable[[], int]) -> Non
     mine.socket.close()
 
 
-def test_any_port() -> None:
-    """0 gives some free port."""
+def test_port_0_claims_a_free_port() -> None:
     mine = claim("127.0.0.1", 0, False)
     assert mine.port > 0
     mine.socket.close()
 
 
-def test_a_port_that_was_just_closed_is_had_again(free_port: Callable[[], int]) -> None:
-    """Connections that linger from the last run do not hold the port."""
+def test_a_port_that_was_just_closed_can_be_claimed(free_port: Callable[[], int]) -> None:
     port = free_port()
     first = claim("127.0.0.1", port, False)
     client = socket.create_connection(("127.0.0.1", port), 1)
@@ -43,16 +40,14 @@ def test_a_port_that_was_just_closed_is_had_again(free_port: Callable[[], int]) 
     claim("127.0.0.1", port, False).socket.close()
 
 
-def test_a_taken_port_without_fallback_names_the_variable(free_port: Callable[[], int]) -> None:
-    """The error says MCP_PORT and what to set."""
+def test_a_port_that_is_in_use_is_an_error_that_names_the_variable(free_port: Callable[[], int]) -> None:
     held = listen("127.0.0.1", free_port())
     with pytest.raises(StartError, match=r"taken: set MCP_PORT to"):
         claim("127.0.0.1", held.getsockname()[1], False)
     held.close()
 
 
-def test_the_next_free_port_is_used(free_port: Callable[[], int]) -> None:
-    """With fallback a neighbour is taken, and the claim says that the wanted one is held."""
+def test_with_fallback_another_free_port_is_claimed(free_port: Callable[[], int]) -> None:
     held = listen("127.0.0.1", free_port())
     port = held.getsockname()[1]
     mine = claim("127.0.0.1", port, True)
@@ -63,18 +58,17 @@ def test_the_next_free_port_is_used(free_port: Callable[[], int]) -> None:
 
 
 @pytest.mark.slow
-async def test_the_wanted_port_is_had_when_it_is_free(free_port: Callable[[], int]) -> None:
-    """Within 5 s of its release the port is ours."""
+async def test_the_wanted_port_is_claimed_within_seconds_of_its_release(free_port: Callable[[], int]) -> None:
     held = listen("127.0.0.1", free_port())
     port = held.getsockname()[1]
-    looked = asyncio.Event()
+    checked = asyncio.Event()
 
     async def note() -> None:
-        looked.set()
+        checked.set()
 
     waiting = asyncio.ensure_future(await_port("127.0.0.1", port, note))
     async with asyncio.timeout(5):
-        await looked.wait()
+        await checked.wait()
     held.close()
     async with asyncio.timeout(5):
         sock = await waiting

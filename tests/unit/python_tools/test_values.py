@@ -1,4 +1,4 @@
-"""What a tool returns, and what it is handed."""
+"""Results and arguments of tools."""
 
 from __future__ import annotations
 
@@ -57,8 +57,7 @@ def of_content(value: Any) -> Any:
     return json.loads(outcome["text"])
 
 
-def test_kinds_of_results() -> None:
-    """Nothing, text, content and data are told apart."""
+def test_nothing_text_content_and_data_are_distinguished() -> None:
     assert outcome_of(None) == {"kind": "empty"}
     assert outcome_of("hällo") == {"kind": "text", "text": "hällo"}
     assert of_content(text("a")) == {"content": [{"type": "text", "text": "a"}]}
@@ -76,8 +75,7 @@ def test_kinds_of_results() -> None:
     assert of_json([text("a").fields, 1]) == [{"type": "text", "text": "a"}, 1]
 
 
-def test_data_of_every_kind() -> None:
-    """What Python people return becomes the JSON that they mean."""
+def test_python_values_become_json() -> None:
     assert of_json(
         {
             "point": Point(1),
@@ -131,8 +129,7 @@ def deep() -> Any:
         (deep(), "nested deeper"),
     ],
 )
-def test_what_cannot_be_written_is_named(value: Any, place: str) -> None:
-    """The error of a value that JSON cannot hold says where it stands."""
+def test_a_value_that_is_not_json_is_refused_with_its_path(value: Any, place: str) -> None:
     with pytest.raises(ToolError) as caught:
         outcome_of(value)
 
@@ -140,8 +137,7 @@ def test_what_cannot_be_written_is_named(value: Any, place: str) -> None:
     assert place in caught.value.message
 
 
-def test_integers_of_any_size_are_passed_on() -> None:
-    """A result only passes through the editor; what Lua reads is refused instead of rounded."""
+def test_large_integers_are_kept_in_results_and_refused_for_lua() -> None:
     value = {"pi": 3.141592653589793, "text": "12345678901234567890", "edge": 2**53, "large": [-(2**70)]}
 
     assert of_json(value) == value
@@ -151,8 +147,7 @@ def test_integers_of_any_size_are_passed_on() -> None:
     to_json(value)
 
 
-def test_too_large() -> None:
-    """A result beyond the limit does not cross to the editor; one at the limit does."""
+def test_a_result_beyond_the_limit_is_refused() -> None:
     assert outcome_of("x" * 100, 100)["kind"] == "text"
     for value in ("x" * 101, "é" * 51, ["é" * 49], ["x" * 100], image(b"x" * 101, "image/png")):
         with pytest.raises(ToolError) as caught:
@@ -181,16 +176,14 @@ def test_too_large() -> None:
         (Path, "a", Path("a")),
     ],
 )
-def test_arguments_become_what_the_hint_says(hint: Any, given: Any, expected: Any) -> None:
-    """JSON values are handed over as the type that the function asks for."""
+def test_arguments_are_converted_to_the_type_of_their_hint(hint: Any, given: Any, expected: Any) -> None:
     made = converter(Parameter("x", hint, None))(given)
 
     assert made == expected
     assert type(made) is type(expected)
 
 
-def test_an_argument_that_does_not_fit_is_named() -> None:
-    """What JSON Schema could not tell is a validation_error with the field."""
+def test_an_invalid_argument_is_refused_with_its_path() -> None:
     with pytest.raises(ToolError) as caught:
         converter(Parameter("points", list[Point], None))([{"x": 1}, {"x": "no"}])
 
@@ -199,8 +192,7 @@ def test_an_argument_that_does_not_fit_is_named() -> None:
     assert caught.value.errors[0]["field"] == "points.1.x"
 
 
-def test_plain_hints_need_no_library() -> None:
-    """Hints that JSON values satisfy as they are do not load pydantic in the host."""
+def test_plain_hints_need_no_pydantic() -> None:
     plain = (str, int, Any, list[dict[str, int | None]], Literal[1], Row, Annotated[str, "note"], None | bool)
     for hint in plain:
         assert is_plain(hint), hint
@@ -208,8 +200,7 @@ def test_plain_hints_need_no_library() -> None:
         assert not is_plain(hint), hint
 
 
-def test_docstrings() -> None:
-    """The description ends where the sections begin, and goes on after one that is back at the margin."""
+def test_the_description_and_arguments_of_a_docstring_are_parsed() -> None:
     described, arguments = parse_docstring(
         """Does it.
 
@@ -233,8 +224,7 @@ def test_docstrings() -> None:
     assert parse_docstring(None) == ("", {})
 
 
-def test_errors() -> None:
-    """An exception becomes its message, the traceback goes beside it; a message without end is cut."""
+def test_an_exception_becomes_a_short_message_and_a_traceback() -> None:
     try:
         raise ValueError("one\ntwo")
     except ValueError as error:

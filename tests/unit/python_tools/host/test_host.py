@@ -1,4 +1,4 @@
-"""Calls of the host, with an editor in memory: what is told, and when."""
+"""Calls in the worker, with an editor in memory."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def count() -> int:
 
 @mcp_tool
 def count_again() -> int:
-    """Counts on."""
+    """Counts again."""
     return count()
 
 @mcp_tool
 def many(ctx: Context) -> str:
-    """Tells much."""
+    """Reports a lot."""
     for n in range(5000):
         ctx.progress(n)
         ctx.log("info", n)
@@ -50,17 +50,17 @@ def wait(ctx: Context) -> str:
 
 @mcp_tool
 async def swallow(ctx: AsyncContext) -> str:
-    """Does not mind."""
+    """Ignores a cancel."""
     ctx.progress(1)
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError:
-        return "went on"
+        return "continued"
     return ""
 
 @mcp_tool
-def look_often(ctx: Context) -> int:
-    """Asks the editor again and again, and keeps nothing of what it gets."""
+def call_lua_often(ctx: Context) -> int:
+    """Calls Lua many times and keeps no result."""
     kept = []
     for _ in range(100):
         kept.append(weakref.ref(ctx.lua("return 1")))
@@ -74,35 +74,35 @@ def ask(ctx: Context) -> str:
 '''
 
 
-class Said(list[Any]):
-    """What Lua returned; unlike a list it can be referred to weakly."""
+class LuaResult(list[Any]):
+    """A result of Lua; unlike a list it can be weakly referenced."""
 
 
 class MemoryWire:
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.messages: list[tuple[Any, ...]] = []
         self.news = threading.Condition()
 
     def post(self, verb: str, *args: Any) -> None:
         with self.news:
-            self.told.append((verb, *args))
+            self.messages.append((verb, *args))
             self.news.notify_all()
 
     def lua(self, code: str, args: tuple[Any, ...], done: Callable[[Any, Exception | None], None]) -> None:
-        done(Said([code, *args]), None)
+        done(LuaResult([code, *args]), None)
 
-    async def received(self, verb: str, call: str, count: int = 1) -> tuple[Any, ...]:
-        """The `count`th message of a kind on a call."""
+    async def received(self, verb: str, call: str) -> tuple[Any, ...]:
+        """Waits for a message about a call."""
 
-        def look() -> tuple[Any, ...]:
+        def wait() -> tuple[Any, ...]:
             with self.news:
-                assert self.news.wait_for(lambda: len(self.of(verb, call)) >= count, 10), self.told
-                return self.of(verb, call)[count - 1]
+                assert self.news.wait_for(lambda: self.of(verb, call), 10), self.messages
+                return self.of(verb, call)[0]
 
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(wait)
 
     def of(self, verb: str, call: str) -> list[tuple[Any, ...]]:
-        return [message[2:] for message in self.told if message[:2] == (verb, call)]
+        return [message[2:] for message in self.messages if message[:2] == (verb, call)]
 
 
 class Bench:
@@ -129,8 +129,7 @@ async def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "tools.py")
 
 
-async def test_a_module_is_run_once(bench: Bench) -> None:
-    """All tools of a module share what it holds, however many calls come at the same time."""
+async def test_a_module_is_loaded_once_for_concurrent_calls(bench: Bench) -> None:
     for n in range(4):
         bench.call(f"a{n}", "count")
         bench.call(f"b{n}", "count_again")
@@ -139,22 +138,20 @@ async def test_a_module_is_run_once(bench: Bench) -> None:
     assert sorted(counts) == list(range(1, 9))
 
 
-async def test_news_are_bounded_and_end_with_the_call(bench: Bench) -> None:
-    """Of a flood a few go out, in order, and nothing comes after the result."""
+async def test_reports_are_rate_limited_and_end_with_the_call(bench: Bench) -> None:
     bench.call("a", "many")
     assert await bench.result("a") == {"kind": "text", "text": "done"}
-    await asyncio.sleep(0.1)  # longer than what was held back may wait
+    await asyncio.sleep(0.1)  # longer than reports are delayed
 
     steps = [step[0] for step in bench.wire.of("remote_progress", "a")]
     assert 1 <= len(steps) < 200
     assert steps == sorted(steps)
     assert len(bench.wire.of("remote_log", "a")) < 500
-    assert bench.wire.told[-1][0] == "remote_result"
+    assert bench.wire.messages[-1][0] == "remote_result"
 
 
-async def test_a_cancel_is_heard(bench: Bench) -> None:
-    """The function that waits learns why; one that goes on all the same tells its end, too."""
-    for name, text in (("wait", "client"), ("swallow", "went on")):
+async def test_a_cancelled_function_gets_the_reason_and_ends_once(bench: Bench) -> None:
+    for name, text in (("wait", "client"), ("swallow", "continued")):
         bench.call(name, name)
         await bench.wire.received("remote_progress", name)
         bench.host.handle("remote_cancel", name, "client")
@@ -162,8 +159,7 @@ async def test_a_cancel_is_heard(bench: Bench) -> None:
         assert len(bench.wire.of("remote_result", name)) == 1
 
 
-async def test_a_cancel_that_comes_first(bench: Bench) -> None:
-    """A call that was cancelled before its function began never begins."""
+async def test_a_call_cancelled_before_its_function_starts_is_not_run(bench: Bench) -> None:
     bench.call("a", "count")
     bench.host.handle("remote_cancel", "a", "client")
     outcome = await bench.result("a")
@@ -172,14 +168,13 @@ async def test_a_cancel_that_comes_first(bench: Bench) -> None:
     if outcome["kind"] == "error":
         assert outcome["code"] == "cancelled"
         assert (await bench.result("b"))["text"] == "1"
-    else:  # its thread was quicker
+    else:  # its thread was faster
         assert (await bench.result("b"))["text"] == "2"
 
 
-async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
-    """A function on the loop whose cancel comes together with its call never begins, and that is told."""
+async def test_a_call_cancelled_together_with_its_start_is_not_run(bench: Bench) -> None:
     bench.call("a", "swallow")
-    await bench.wire.received("remote_progress", "a")  # so that it is ready
+    await bench.wire.received("remote_progress", "a")  # so that it runs
     bench.call("b", "swallow")
     bench.host.handle("remote_cancel", "b", "client")
     await asyncio.sleep(0.1)
@@ -189,8 +184,7 @@ async def test_a_cancel_in_the_moment_of_the_begin(bench: Bench) -> None:
     assert list(bench.host.calls) == ["a"]
 
 
-async def test_answers(bench: Bench) -> None:
-    """An answer reaches the function that asked; an error is raised in it; none comes after a cancel."""
+async def test_answers_and_errors_reach_the_function_that_asked(bench: Bench) -> None:
     bench.call("a", "ask")
     await bench.wire.received("remote_ask", "a")
     bench.host.handle("remote_answer", "a", 1, {"action": "decline"}, None)
@@ -209,9 +203,7 @@ async def test_answers(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("error", [None, ValueError("late")])
-def test_an_answer_in_the_moment_of_the_end(error: Exception | None) -> None:
-    """A call may end between any two steps of its answer; that is no fault of either."""
-
+def test_an_answer_to_a_call_that_just_ended_is_ignored(error: Exception | None) -> None:
     class Ending(Future[Any]):
         def set_result(self, result: Any) -> None:
             self.cancel()
@@ -226,14 +218,12 @@ def test_an_answer_in_the_moment_of_the_end(error: Exception | None) -> None:
     assert answer.cancelled()
 
 
-async def test_answers_of_the_editor_are_not_kept(bench: Bench) -> None:
-    """A call that looks at the editor again and again holds nothing of what it was told before."""
-    bench.call("1", "look_often")
+async def test_results_of_lua_are_released(bench: Bench) -> None:
+    bench.call("1", "call_lua_often")
     assert await bench.result("1") == {"kind": "json", "text": "0"}
 
 
-async def test_what_is_not_there(bench: Bench) -> None:
-    """A tool that the module does not have any more, and a module that is gone, are errors of the call."""
+async def test_a_missing_tool_or_module_is_an_error_of_the_call(bench: Bench) -> None:
     bench.call("a", "nothing")
     assert (await bench.result("a"))["message"].endswith("has no tool 'nothing' any more")
     target = {"key": "x", "name": "x", "source": {"path": "/nowhere/x.py"}}
@@ -241,8 +231,7 @@ async def test_what_is_not_there(bench: Bench) -> None:
     assert "FileNotFoundError" in (await bench.result("b"))["message"]
 
 
-async def test_a_file_that_is_not_the_trusted_one(tmp_path: Path) -> None:
-    """A file whose hash is another is not run."""
+async def test_a_file_with_another_hash_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("raise SystemExit('it ran')")
 
@@ -250,8 +239,7 @@ async def test_a_file_that_is_not_the_trusted_one(tmp_path: Path) -> None:
         modules.load(modules.Source(path=str(path), sha256="0" * 64))
 
 
-async def test_hints_are_what_an_import_makes_of_them(tmp_path: Path) -> None:
-    """Types, unless the file itself wants them to be texts: what reads hints may look at either."""
+async def test_type_hints_are_the_same_as_after_an_import(tmp_path: Path) -> None:
     body = "def f(x: int): ...\nHINT = f.__annotations__['x']\n"
     for name, begin, hint in (("a", "", int), ("b", "from __future__ import annotations\n", "int")):
         path = tmp_path / f"{name}.py"

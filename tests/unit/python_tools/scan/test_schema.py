@@ -52,9 +52,7 @@ def properties(function: Any) -> dict[str, Any]:
     return found
 
 
-def test_everything_of_a_plain_function() -> None:
-    """Name, description, arguments with their notes and defaults come from the function as it is written."""
-
+def test_a_definition_is_made_from_the_signature_and_docstring() -> None:
     @mcp_tool(annotations={"read_only": True}, approval=False, timeout=500, title="Adds")
     def add(a: int, b: Annotated[int, "The other"] = 2, *, words: list[str] | None = None) -> int:
         """Adds two numbers.
@@ -95,9 +93,7 @@ def test_everything_of_a_plain_function() -> None:
     }
 
 
-def test_hints_of_every_kind() -> None:
-    """Each kind of hint becomes the schema that says the same."""
-
+def test_each_type_hint_has_a_schema() -> None:
     def tool(
         s: str,
         i: int,
@@ -108,7 +104,7 @@ def test_hints_of_every_kind() -> None:
         items: list[int],
         by_name: dict[str, float],
         choice: Literal["a", "b"],
-        maybe: Optional[str],  # noqa: UP045 (the old form is meant)
+        maybe: Optional[str],  # noqa: UP045
         either: int | str,
         limited: Annotated[int, Field(ge=1, le=9)],
         color: Color = Color.BLUE,
@@ -133,9 +129,7 @@ def test_hints_of_every_kind() -> None:
     }
 
 
-def test_objects_are_written_out() -> None:
-    """Dataclasses, typed dicts and enums stand where they are used; what contains itself is referred to."""
-
+def test_objects_are_inlined_and_recursive_types_referenced() -> None:
     def tool(box: Box, tree: Tree | None = None) -> Box: ...
 
     made = definition(mcp_tool(description="d")(tool))
@@ -163,9 +157,7 @@ def test_objects_are_written_out() -> None:
         jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
 
 
-def test_what_holds_something_endless_is_written_out() -> None:
-    """Only what contains itself is referred to, not what stands around it."""
-
+def test_an_object_around_a_recursive_type_is_inlined() -> None:
     def tool(garden: Garden) -> None: ...
 
     schema = definition(mcp_tool(description="d")(tool))["input_schema"]
@@ -194,8 +186,6 @@ def test_what_holds_something_endless_is_written_out() -> None:
     ],
 )
 def test_only_an_object_has_an_output_schema(hint: Any, expected: Any) -> None:
-    """A result that is promised to be an object is published as structured output, no other is."""
-
     def tool(): ...  # type: ignore[no-untyped-def]
 
     tool.__annotations__["return"] = hint
@@ -203,9 +193,7 @@ def test_only_an_object_has_an_output_schema(hint: Any, expected: Any) -> None:
     assert definition(mcp_tool(description="d")(tool)).get("output_schema") == expected
 
 
-def test_the_context_is_no_argument() -> None:
-    """A parameter named ctx, or annotated with a context, is not published; text called so is."""
-
+def test_the_context_is_not_an_argument() -> None:
     def by_name(ctx, n: int): ...  # type: ignore[no-untyped-def]
     def by_hint(n: int, call: Context) -> None: ...
     async def by_async_hint(n: int, call: AsyncContext) -> None: ...
@@ -217,8 +205,7 @@ def test_the_context_is_no_argument() -> None:
     assert list(properties(text_called_ctx)) == ["ctx", "n"]
 
 
-def test_what_would_double_with_each_step_is_referred_to() -> None:
-    """A type of two, of two, of two …; what is small stands where it is used all the same."""
+def test_types_that_would_grow_exponentially_are_referenced() -> None:
     pair: Any = Point
     for level in range(24):
         pair = make_dataclass(f"Pair{level}", [("left", pair), ("right", pair)])
@@ -237,9 +224,7 @@ def test_what_would_double_with_each_step_is_referred_to() -> None:
         jsonschema.validate({"tree": deep, "point": {"x": 1}}, schema)
 
 
-def test_what_cannot_be_a_tool_says_why() -> None:
-    """Generators, arguments without names, classes, hints without a schema, silence are refused by name."""
-
+def test_an_invalid_tool_is_refused_with_the_reason() -> None:
     def steps():  # type: ignore[no-untyped-def]
         yield 1
 
@@ -258,9 +243,7 @@ def test_what_cannot_be_a_tool_says_why() -> None:
         definition(mcp_tool(odd))
 
 
-def test_a_marked_function_is_still_the_function() -> None:
-    """The mark changes nothing for those who call it from Python."""
-
+def test_a_decorated_function_can_be_called() -> None:
     @mcp_tool("renamed")
     def double(n: int) -> int:
         """Doubles."""

@@ -1,6 +1,6 @@
 """Fixtures of the tests of tools written in Python.
 
-Tests that leave the host as it was share one editor per file (`shared`); others start their own (`start`).
+Tests that do not change the worker share one editor per file (`shared`); others start their own (`start`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support.bridge import Bridge
 from tests.support.nvim import Nvim
-from tests.support.python_host import INIT, Way, caller, loaded
+from tests.support.python_worker import INIT, Way, caller, loaded
 from tests.support.shared import bridge_of
 
 
 @pytest.fixture(params=["mcp", "lua"])
 def way(request: pytest.FixtureRequest) -> Way:
-    """How tools are called."""
+    """Whether tools are called over MCP or from Lua."""
     chosen: Way = request.param
     return chosen
 
 
 @pytest.fixture
 def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
-    """Start a Neovim with the sample tools, and its bridge."""
+    """Starts a Neovim with the sample tools, and its bridge."""
 
     async def begin(*, init: str = "", **options: Any) -> Bridge:
         bridge = await support.start(spawn_nvim, init=f"{INIT}\n{init}", **options)
@@ -45,5 +45,5 @@ async def shared(nvim_version: str) -> AsyncIterator[Bridge]:
     async with bridge_of(Path(nvims.read()["found"][nvim_version]), init=INIT) as bridge:
         await loaded(bridge.nvim)
         async with caller(bridge, "lua") as tools:
-            await tools.call("py_pid")  # the host lives as long as the editor: no test has started it
+            await tools.call("py_pid")  # starts the worker, which lives as long as the editor
         yield bridge

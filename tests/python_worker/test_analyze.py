@@ -11,7 +11,7 @@ from mcp_tools_nvim.python_tools import ToolError
 from mcp_tools_nvim.python_tools.bundled.analyze_python import analyze_python
 from tests.support.bridge import Bridge, start
 from tests.support.nvim import Nvim
-from tests.support.python_host import caller
+from tests.support.python_worker import caller
 
 SOURCE = '''"""A module."""
 import os
@@ -55,8 +55,7 @@ def analyze(source: str, **options: Any) -> dict[str, Any]:
     return analyze_python(source, "a.py", **{"min_complexity": 1, "offset": 0, "limit": 100} | options)
 
 
-def test_structure_and_metrics() -> None:
-    """Imports, classes, functions in the order of the text, each with its figures."""
+def test_imports_classes_and_functions_are_listed_with_metrics() -> None:
     found = analyze(SOURCE)
 
     assert found["imports"] == [
@@ -88,8 +87,7 @@ def test_structure_and_metrics() -> None:
     }
 
 
-def test_limits_say_what_they_cut() -> None:
-    """With a limit the rest is named; simpler functions can be left out."""
+def test_limits_report_what_is_omitted() -> None:
     source = "\n".join(f"import m{n}\ndef f{n}(): pass" for n in range(10))
 
     found = analyze(source, limit=4, offset=4)
@@ -100,15 +98,15 @@ def test_limits_say_what_they_cut() -> None:
 
 
 @pytest.mark.parametrize("source", ["def f(:\n", "x = '\0'", "x = " + "(" * 500 + ")" * 500])
-def test_what_is_no_python_says_where(source: str) -> None:
-    """A syntax error is an error of the tool, with the name of the file."""
+def test_a_syntax_error_names_the_file(source: str) -> None:
     with pytest.raises(ToolError, match=r"a\.py"):
         analyze(source)
 
 
 @pytest.mark.slow
-async def test_reads_what_the_person_sees(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """Files, and buffers with unsaved text, inside the project; others when the person has allowed it."""
+async def test_buffers_with_unsaved_text_are_read_and_other_files_need_approval(
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+) -> None:
     bridge: Bridge = await start(spawn_nvim, setup="{ tools = { 'analyze_python' } }")
     cwd = bridge.nvim.home.path / "cwd"
     (cwd / ".git").mkdir()

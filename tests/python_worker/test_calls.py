@@ -1,4 +1,4 @@
-"""Tools written in Python, called over MCP and from Lua: what goes in, what comes out."""
+"""Tools written in Python, called over MCP and from Lua: arguments, results, errors, progress."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ import pytest
 from mcp import types
 
 from tests.support.bridge import Bridge, connect
-from tests.support.python_host import AT_WORK, Way, caller, host
+from tests.support.python_worker import AT_WORK, Way, caller, worker_status
 from tests.support.results import text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-SHOWN = """
+BUFFER_TEXT = """
 local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
 vim.cmd('bwipeout!')
 return text
 """
 
 
-async def test_is_listed_like_any_other(shared: Bridge) -> None:
-    """Its name, schemas, annotations come from the function; what is private is not there."""
+async def test_a_python_tool_is_listed_with_its_schemas_and_annotations(shared: Bridge) -> None:
     async with connect(shared, "sessions") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
@@ -43,30 +42,22 @@ async def test_is_listed_like_any_other(shared: Bridge) -> None:
         assert result.structured_content == {"sum": 3, "words": []}
 
 
-async def test_arguments_and_results(shared: Bridge, way: Way) -> None:
-    """Values go in as the hints say, and come out as they were."""
+async def test_arguments_and_results_are_converted(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_add", a=1, b=4)).value == {"sum": 5, "words": []}
         typed = await tools.call("py_types", color="red", points=[{"x": 1}], by_name={}, ratio=2)
         assert typed.value == {"color": "RED", "points": ["Point"], "by_name": "dict", "ratio": "float"}
         for given in ({"a": [1, 2.5, "é", True]}, [{}], "text", 12):
             assert (await tools.call("py_echo", value=given)).value == given
-        expected: dict[str, Any] = {
-            "text": "hällo",
-            "number": 1.5,
-            "empty_dict": {},
-            "point": {"x": 1, "y": 2},
-            "enum": "red",
-        }
-        for kind, wanted in expected.items():
-            assert (await tools.call("py_value", kind=kind)).value == wanted, kind
+        values = {"text": "hällo", "number": 1.5, "empty_dict": {}, "point": {"x": 1, "y": 2}, "enum": "red"}
+        for kind, expected in values.items():
+            assert (await tools.call("py_value", kind=kind)).value == expected, kind
         nested = (await tools.call("py_value", kind="nested")).value
         assert nested["points"] == [{"x": 1, "y": 0}]
         assert nested["path"] == "a"
 
 
-async def test_content(shared: Bridge) -> None:
-    """Text, images, audio, resources and whole results arrive as content."""
+async def test_content_blocks_and_whole_results_arrive(shared: Bridge) -> None:
     async with connect(shared, "sessions") as client:
         blocks = (await client.call_tool("nvim_py_value", {"kind": "blocks"})).content
         result = await client.call_tool("nvim_py_value", {"kind": "result"})
@@ -82,8 +73,7 @@ async def test_content(shared: Bridge) -> None:
         assert text_of(await client.call_tool("nvim_py_value", {"kind": "huge"})) == f'{{"n":[{2**60}]}}'
 
 
-async def test_what_cannot_be_sent(shared: Bridge, way: Way) -> None:
-    """A result that is no data, too exact or too large is an error that names the place."""
+async def test_an_invalid_result_is_an_error_with_its_path(shared: Bridge, way: Way) -> None:
     expected = {
         "set_of_object": ("not_serializable", "result.a[0]: object"),
         "nan": ("not_serializable", "result.x: not a finite number"),
@@ -104,15 +94,13 @@ async def test_what_cannot_be_sent(shared: Bridge, way: Way) -> None:
             assert words in error["message"]
 
 
-async def test_bad_arguments_never_reach_python(shared: Bridge, way: Way) -> None:
-    """The editor checks arguments by the schema that the hints gave."""
+async def test_invalid_arguments_are_refused_by_the_editor(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         for args in ({}, {"a": "x"}, {"a": 1, "unknown": 2}):
             assert (await tools.call("py_add", **args)).fault["code"] == "validation_error"
 
 
-async def test_exceptions(shared: Bridge, way: Way) -> None:
-    """An exception is an execution_error with its message, the traceback is in the log; ToolError is none."""
+async def test_an_exception_becomes_an_error_and_its_traceback_is_logged(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_fail", how="lines")).error == {
             "code": "execution_error",
@@ -129,8 +117,7 @@ async def test_exceptions(shared: Bridge, way: Way) -> None:
     assert "in py_fail" in text
 
 
-async def test_traceback_for_its_author(shared: Bridge) -> None:
-    """Called by hand, what a tool raises is shown with its file and line, without those of the plugin."""
+async def test_a_call_by_hand_shows_the_traceback_of_the_tool(shared: Bridge) -> None:
     await shared.nvim.lua('probe.command.run({ args = \'call py_fail {"how": "lines"}\' })')
     text = ""
     async with asyncio.timeout(10):
@@ -144,15 +131,13 @@ async def test_traceback_for_its_author(shared: Bridge) -> None:
     await shared.nvim.lua("vim.cmd('silent! only | bwipeout!')")
 
 
-async def test_failures_that_cannot_be_told(shared: Bridge, way: Way) -> None:
-    """A call ends although its exception has no text, no clean text, or far too much of it."""
+async def test_an_exception_without_a_valid_message_ends_its_call(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_fail", how="mute")).error == {
             "code": "execution_error",
             "message": "Tool execution error: MuteError",
         }
-        said = {"bad_text": "bad ?", "number": "5"}
-        for how, message in said.items():
+        for how, message in {"bad_text": "bad ?", "number": "5"}.items():
             error = (await tools.call("py_fail", how=how)).error
             assert error == {"code": "tool_error", "message": message}
         error = (await tools.call("py_fail", how="endless")).fault
@@ -160,8 +145,7 @@ async def test_failures_that_cannot_be_told(shared: Bridge, way: Way) -> None:
         assert len(error["message"]) < 40_000
 
 
-async def test_progress_of_an_async_tool(shared: Bridge, way: Way, tmp_path: Path) -> None:
-    """What an async tool reports arrives in order, before its result."""
+async def test_progress_of_an_async_tool_arrives_in_order(shared: Bridge, way: Way, tmp_path: Path) -> None:
     async with caller(shared, way) as tools:
         call = tools.start("py_steps", steps=3, marker=str(tmp_path / "go"))
         for step in range(3):
@@ -179,8 +163,7 @@ async def test_progress_of_an_async_tool(shared: Bridge, way: Way, tmp_path: Pat
             assert call.progress[0] == 1
 
 
-async def test_two_side_by_side(shared: Bridge, way: Way, tmp_path: Path) -> None:
-    """While one tool blocks and one computes, others run and answer."""
+async def test_tools_run_at_the_same_time(shared: Bridge, way: Way, tmp_path: Path) -> None:
     async with caller(shared, way) as tools:
         blocked = tools.start("py_block", marker=str(tmp_path / "file"))
         other = tools.start("py_block", marker=str(tmp_path / "other"))
@@ -196,8 +179,9 @@ async def test_two_side_by_side(shared: Bridge, way: Way, tmp_path: Path) -> Non
         assert (await blocked.task).value == "the file is there"
 
 
-async def test_cancel_reaches_a_function(shared: Bridge, way: Way, tmp_path: Path) -> None:
-    """A blocking function sees its event set, an async one is cancelled; both know why."""
+async def test_a_cancel_reaches_the_function_with_its_reason(
+    shared: Bridge, way: Way, tmp_path: Path
+) -> None:
     async with caller(shared, way) as tools:
         for name, path in (("py_block", tmp_path / "file"), ("py_await_forever", tmp_path / "noted")):
             call = tools.start(name, marker=str(path))
@@ -213,13 +197,11 @@ async def test_cancel_reaches_a_function(shared: Bridge, way: Way, tmp_path: Pat
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
-async def test_asks_the_person(shared: Bridge) -> None:
-    """Plain and async functions ask the client's person; a caller that has none is capability_missing."""
-
-    async def person(context: Any, params: Any) -> Any:
+async def test_a_tool_asks_the_user_of_the_client(shared: Bridge) -> None:
+    async def accept(context: Any, params: Any) -> Any:
         return types.ElicitResult(action="accept", content={"name": "Ada"})
 
-    async with caller(shared, "mcp", elicitation_callback=person) as tools:
+    async with caller(shared, "mcp", elicitation_callback=accept) as tools:
         for name in ("py_ask", "py_ask_async"):
             assert (await tools.call(name)).value == {"action": "accept", "content": {"name": "Ada"}}
     async with caller(shared, "lua") as tools:
@@ -227,15 +209,13 @@ async def test_asks_the_person(shared: Bridge) -> None:
             assert (await tools.call(name)).fault["code"] == "capability_missing"
 
 
-async def test_runs_lua_in_the_editor(shared: Bridge, way: Way) -> None:
-    """A tool reads what only the editor knows; what Lua raises is raised in the tool."""
+async def test_a_tool_runs_lua_in_the_editor(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_editor", code="local a, b = ...; return a + b")).value == 42
         assert (await tools.call("py_editor", code="error('no')")).fault["code"] == "execution_error"
 
 
-async def test_approval_is_that_of_any_tool(shared: Bridge, way: Way) -> None:
-    """One that does more than read, or wants to be asked for, runs when the person allows it, else not."""
+async def test_a_python_tool_needs_approval_like_any_other(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         for name in ("py_asks_first", "py_dear"):
             assert (await tools.call(name)).fault["code"] == "access_denied"
@@ -245,8 +225,7 @@ async def test_approval_is_that_of_any_tool(shared: Bridge, way: Way) -> None:
         await shared.nvim.lua(allow, "ask")
 
 
-async def test_a_flood_of_news_is_bounded(shared: Bridge, way: Way) -> None:
-    """Thousands of reports a second become as many as can be read."""
+async def test_progress_is_rate_limited(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         call = tools.start("py_flood", count=20_000)
 
@@ -254,8 +233,7 @@ async def test_a_flood_of_news_is_bounded(shared: Bridge, way: Way) -> None:
         assert len(call.progress) < 200
 
 
-async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
-    """What a tool prints goes to the log and not into the channel."""
+async def test_output_of_a_tool_is_logged(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_prints")).value == "done"
         for text in ("printed by a tool", "written by a tool"):
@@ -264,21 +242,19 @@ async def test_output_of_a_tool_harms_nothing(shared: Bridge, way: Way) -> None:
             )
 
 
-async def test_input_of_a_tool_is_empty(shared: Bridge, way: Way) -> None:
-    """What reads stdin, tool or program, gets nothing, and takes nothing of the editor's."""
+async def test_a_tool_reads_an_empty_stdin(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
         assert (await tools.call("py_reads_input")).value == "nothing"
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
 @pytest.mark.slow
-async def test_much_output_is_left_out(shared: Bridge) -> None:
-    """A tool that prints without end fills neither the log nor the editor's time."""
+async def test_too_much_output_is_omitted_from_the_log(shared: Bridge) -> None:
     log = Path(await shared.nvim.lua("return probe.log.path()"))
     before = log.read_text().count("python: ")
     async with caller(shared, "lua") as tools:
         assert (await tools.call("py_prints_much")).value == "done"
-        async with asyncio.timeout(20):  # that is said with the next line, a second later
+        async with asyncio.timeout(20):  # logged with the next line, a second later
             while "lines omitted" not in log.read_text():
                 await tools.call("py_prints")
                 await asyncio.sleep(0.05)
@@ -288,20 +264,18 @@ async def test_much_output_is_left_out(shared: Bridge) -> None:
     assert max(map(len, text.splitlines())) < 10_000
 
 
-async def test_status_and_health_show_the_host(shared: Bridge) -> None:
-    """What people look at names the process and its Python."""
-    pid = (await host(shared.nvim))["pid"]
-    status = await shared.nvim.lua(f"vim.cmd('McpTools status'); {SHOWN}")
-    health = await shared.nvim.lua(f"vim.cmd('silent checkhealth mcp-tools'); {SHOWN}")
+async def test_status_and_health_show_the_worker(shared: Bridge) -> None:
+    pid = (await worker_status(shared.nvim))["pid"]
+    status = await shared.nvim.lua(f"vim.cmd('McpTools status'); {BUFFER_TEXT}")
+    health = await shared.nvim.lua(f"vim.cmd('silent checkhealth mcp-tools'); {BUFFER_TEXT}")
 
     assert f"ready, process {pid}, calls: 0" in status
     assert f"the worker is running: process {pid}, Python 3." in health
     assert "modules: 1, tools: " in health
 
 
-async def test_no_secret_in_the_environment(shared: Bridge, way: Way) -> None:
-    """A tool gets neither the token nor the address of the editor; it knows its call and the project."""
-    await shared.nvim.lua("vim.cmd.messages('clear')")  # denials of other tests were told
+async def test_a_tool_gets_no_token_or_address_but_its_call_and_project(shared: Bridge, way: Way) -> None:
+    await shared.nvim.lua("vim.cmd.messages('clear')")
     async with caller(shared, way) as tools:
         known = (await tools.call("py_context")).value
         assert known["env"] == []

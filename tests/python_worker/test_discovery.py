@@ -1,4 +1,4 @@
-"""How modules with Python tools are found, read, remembered, trusted."""
+"""Modules with Python tools are found, scanned, cached and trusted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import pytest
 
 from tests.support.bridge import INIT
 from tests.support.nvim import Nvim
-from tests.support.python_host import Caller, host
+from tests.support.python_worker import Caller, worker_status
 
-Spawn = Callable[..., Awaitable[Nvim]]
 Editor = Callable[..., Awaitable[Nvim]]
 
 LIST = """
@@ -34,20 +33,20 @@ for _, failure in ipairs(probe.discovery.failures()) do
 end
 return found
 """
-SETTLED = """
+SCANNED = """
 probe.core.get()
-if not _G.settled then
-  _G.settled = true
+if not _G.started then
+  _G.started = true
   probe.discovery.refresh(probe.registry(), 'python', function()
-    _G.looked = true
+    _G.scanned = true
   end)
 end
-return _G.looked
+return _G.scanned
 """
 REFRESH = """
-_G.looked = false
+_G.scanned = false
 probe.discovery.refresh(probe.registry(), 'python', function()
-  _G.looked = true
+  _G.scanned = true
 end)
 """
 REVISION = "return probe.registry().revisions.tools"
@@ -57,7 +56,7 @@ from mcp_tools_nvim.python_tools import mcp_tool
 
 @mcp_tool(annotations={{"read_only": True}})
 def {name}() -> str:
-    """Says what it is."""
+    """Returns a text."""
     return "{says}"
 '''
 STARTS = """
@@ -83,7 +82,7 @@ def good():
 
 @mcp_tool(annotations=READ)
 def odd(tree: Tree, lit: Literal[Color.RED], by: dict[int, str], raw: bytes = b"\\xff", up: Upper = "a"):
-    "Has hints and defaults of every odd kind."
+    "Has unusual hints and defaults."
     return [type(tree).__name__, type(lit).__name__, type(next(iter(by))).__name__, type(raw).__name__, up]
 
 @functools.cache
@@ -107,7 +106,7 @@ def second():
 
 @mcp_tool(annotations={"x": object()})
 def unwritable():
-    "With what is no JSON."
+    "Has annotations that are not JSON."
 """
 
 
@@ -118,7 +117,7 @@ from mcp_tools_nvim.python_tools import mcp_tool
 
 @mcp_tool(annotations={"read_only": True})
 def before() -> str:
-    """Stands before."""
+    """The first tool."""
     return __doc__ or "none"
 
 @mcp_tool
@@ -128,36 +127,36 @@ def steps():
 
 @python_tools.mcp_tool
 def stars(*args: int) -> None:
-    """Takes what has no name."""
+    """Has unnamed arguments."""
 
 @mcp_tool
 def defaults(x: int = nowhere) -> None:
-    """Has a default that is not there."""
+    """Has an undefined default."""
 
 @mcp_tool
 def hints(x: Nowhere) -> None:
-    """Has a hint that is not there."""
+    """Has an undefined hint."""
 
 """No docstring of the module."""
 
 @mcp_tool(annotations={"read_only": True})
 async def after() -> str:
-    """Stands after."""
+    """The last tool."""
     return "after"
 '''
 
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """A plugin's folder, which is on the runtimepath."""
+    """The directory of a plugin on the runtimepath."""
     (tmp_path / "plugin" / "mcp_tools").mkdir(parents=True)
     (tmp_path / "plugin" / "python3").mkdir()
     return tmp_path / "plugin"
 
 
 @pytest.fixture
-def editor(spawn_nvim: Spawn, plugin: Path) -> Editor:
-    """Start a Neovim whose runtimepath has the plugin."""
+def editor(spawn_nvim: Editor, plugin: Path) -> Editor:
+    """Starts a Neovim whose runtimepath has the plugin."""
 
     async def begin(setup: str = "{}", init: str = "", **options: Any) -> Nvim:
         paths = f"vim.opt.runtimepath:append([[{plugin}]])\n{init}"
@@ -193,55 +192,61 @@ def write(plugin: Path, file: str, name: str, says: str = "hello") -> Path:
     return path
 
 
-async def looked(nvim: Nvim) -> list[str]:
-    """The tools, once everything was looked at."""
-    await nvim.wait_for(SETTLED, timeout=40_000)
+async def tools_of(nvim: Nvim) -> list[str]:
+    """The registered tools after a scan."""
+    await nvim.wait_for(SCANNED, timeout=40_000)
     names: list[str] = await nvim.lua(LIST)
     return names
+
+
+async def failures_of(nvim: Nvim) -> list[str]:
+    code = "return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())"
+    found: list[str] = await nvim.lua(code)
+    return found
 
 
 async def refresh(nvim: Nvim) -> list[str]:
+    """The registered tools after another scan."""
     await nvim.lua(REFRESH)
-    await nvim.wait_for("return _G.looked", timeout=40_000)
+    await nvim.wait_for("return _G.scanned", timeout=40_000)
     names: list[str] = await nvim.lua(LIST)
     return names
 
 
-async def test_what_is_known_is_listed_without_a_process(editor: Editor, plugin: Path) -> None:
-    """The second editor has the tools at once, from the disk; the host starts with the first call."""
+async def test_cached_tools_are_listed_without_a_process(editor: Editor, plugin: Path) -> None:
+    """The worker starts with the first call."""
     write(plugin, "mcp_tools/one.py", "one")
     first = await editor()
-    assert await looked(first) == ["one"]
+    assert await tools_of(first) == ["one"]
 
     second = await editor()
     assert await second.lua(LIST) == ["one"]
     assert await second.lua(READ_ANY) is False
-    assert (await host(second))["state"] == "none"
+    assert (await worker_status(second))["state"] == "none"
     assert (await Caller(second, None).call("one")).value == "hello"
-    assert (await host(second))["state"] == "ready"
+    assert (await worker_status(second))["state"] == "ready"
     assert await second.lua(READ_ANY) is False
 
 
 @pytest.mark.slow
-async def test_a_changed_file_is_read_again(editor: Editor, plugin: Path) -> None:
-    """A file that has changed since is not offered as it was; nor is one that is gone."""
+async def test_a_changed_or_deleted_file_is_scanned_again(editor: Editor, plugin: Path) -> None:
     write(plugin, "mcp_tools/one.py", "one")
     write(plugin, "mcp_tools/two.py", "two")
     first = await editor()
-    assert await looked(first) == ["one", "two"]
+    assert await tools_of(first) == ["one", "two"]
     write(plugin, "mcp_tools/one.py", "renamed")
     (plugin / "mcp_tools" / "two.py").unlink()
 
     assert await refresh(first) == ["renamed"]
     second = await editor()
-    assert await looked(second) == ["renamed"]
+    assert await tools_of(second) == ["renamed"]
 
 
 @pytest.mark.slow
-async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> None:
-    """With MCP_TOOLS_CACHE_TTL=0 everything is read again, though offered at once as it was."""
+async def test_with_a_cache_lifetime_of_0_every_file_is_scanned_again(editor: Editor, plugin: Path) -> None:
+    """Cached tools are listed until then, and unchanged tools are not announced."""
     write(plugin, "mcp_tools/one.py", "one")
-    await looked(await editor())
+    await tools_of(await editor())
 
     second = await editor(env={"MCP_TOOLS_CACHE_TTL": "0"})
     assert await second.lua(LIST) == ["one"]
@@ -254,8 +259,7 @@ async def test_the_time_that_counts_as_known(editor: Editor, plugin: Path) -> No
 
 
 @pytest.mark.slow
-async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Path) -> None:
-    """Each module that cannot be read is named with its reason; the others are there."""
+async def test_a_module_that_fails_is_reported_and_the_others_work(editor: Editor, plugin: Path) -> None:
     tools = plugin / "mcp_tools"
     write(plugin, "mcp_tools/good.py", "good")
     (tools / "broken.py").write_text("def f(:\n")
@@ -271,7 +275,7 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
     write(plugin, "mcp_tools/_private.py", "private")
 
     nvim = await editor()
-    assert await looked(nvim) == ["good", "spoken"]
+    assert await tools_of(nvim) == ["good", "spoken"]
     failures = await nvim.lua(FAILURES)
     expected = {
         "broken.py": "invalid syntax",
@@ -297,41 +301,24 @@ async def test_modules_that_fail_take_no_other_along(editor: Editor, plugin: Pat
     )
 
 
-@pytest.mark.slow
-async def test_marks_that_make_no_tool(editor: Editor, plugin: Path) -> None:
-    """A mark that comes to nothing is named, and the other tools of its module are there."""
+async def test_an_invalid_function_is_reported_and_the_other_tools_of_its_file_work(
+    editor: Editor, plugin: Path
+) -> None:
     (plugin / "mcp_tools" / "marks.py").write_text(MARKS)
+    (plugin / "mcp_tools" / "mixed.py").write_text(BAD_ONES)
     nvim = await editor()
-    assert await looked(nvim) == ["good", "odd", "twice"]
-    found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
+    assert await tools_of(nvim) == ["after", "before", "good", "odd", "twice"]
+    tools = Caller(nvim, None)
+    for name, result in (("before", "none"), ("after", "after"), ("twice", "first")):
+        assert (await tools.call(name)).value == result
+    odd = await tools.call("odd", tree={"kids": [{"kids": []}]}, lit="red", by={"1": "a"})
+    assert odd.value == ["dict", "Color", "int", "bytes", "A"]
+    found = await failures_of(nvim)
     for words in (
         "cached: @mcp_tool must be above",
         "K.method: a method",
         "second() is not the first",
         "tool 'unwritable': Object of type object",
-    ):
-        assert any(words in fault for fault in found), found
-    tools = Caller(nvim, None)
-    assert (await tools.call("twice")).value == "first"
-    assert (await tools.call("odd", tree={"kids": [{"kids": []}]}, lit="red", by={"1": "a"})).value == [
-        "dict",
-        "Color",
-        "int",
-        "bytes",
-        "A",
-    ]
-
-
-async def test_a_bad_function_takes_no_other_along(editor: Editor, plugin: Path) -> None:
-    """What makes a function no tool is named with its line; the other tools of its file are there."""
-    (plugin / "mcp_tools" / "mixed.py").write_text(BAD_ONES)
-    nvim = await editor()
-    assert await looked(nvim) == ["after", "before"]
-    tools = Caller(nvim, None)
-    assert (await tools.call("before")).value == "none"
-    assert (await tools.call("after")).value == "after"
-    found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
-    for words in (
         "line 11: tool 'steps': TypeError: steps: a generator",
         "line 16: tool 'stars': TypeError: stars: *args",
         "line 20: tool 'defaults': NameError: name 'nowhere'",
@@ -341,61 +328,61 @@ async def test_a_bad_function_takes_no_other_along(editor: Editor, plugin: Path)
 
 
 @pytest.mark.slow
-async def test_what_is_written_wrong_is_told_at_once(editor: Editor, plugin: Path) -> None:
-    """`:w` of a broken file gives one notification with file and line, each time; a good one gives none."""
+async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Editor, plugin: Path) -> None:
     path = write(plugin, "mcp_tools/one.py", "one")
     broken = write(plugin, "mcp_tools/silent.py", "silent").with_name("broken.py")
     broken.write_text("def nobody_has_this_open(:\n")
-    nvim = await editor(init="_G.told = {}; vim.notify = function(text) table.insert(told, text) end")
-    await looked(nvim)
+    nvim = await editor(init="_G.notified = {}; vim.notify = function(text) table.insert(notified, text) end")
+    await tools_of(nvim)
     await nvim.lua("vim.cmd.edit(...)", str(path))
-    await nvim.lua("probe.discovery.on_scan(function() _G.looked = true end)")
+    await nvim.lua("probe.discovery.on_scan(function() _G.scanned = true end)")
 
-    async def told(*lines: str) -> list[str]:
+    async def notified(*lines: str) -> list[str]:
         await nvim.lua(
-            "_G.told, _G.looked = {}, false; vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines
+            "_G.notified, _G.scanned = {}, false; vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines
         )
         await nvim.lua("vim.cmd.write()")
-        await nvim.wait_for("return _G.looked", timeout=20_000)
-        await nvim.lua("vim.wait(0)")  # what was scheduled has run
-        texts: list[str] = await nvim.lua("return told")
+        await nvim.wait_for("return _G.scanned", timeout=20_000)
+        await nvim.lua("vim.wait(0)")  # runs what is scheduled
+        texts: list[str] = await nvim.lua("return notified")
         return texts
 
     good = TOOL.format(name="one", says="x").splitlines()
-    assert await told(*good, "def f(:") == [f"[mcp-tools] {path}:8: SyntaxError: invalid syntax"]
-    assert await told(*good, "", "def f(:") == [f"[mcp-tools] {path}:9: SyntaxError: invalid syntax"]
+    assert await notified(*good, "def f(:") == [f"[mcp-tools] {path}:8: SyntaxError: invalid syntax"]
+    assert await notified(*good, "", "def f(:") == [f"[mcp-tools] {path}:9: SyntaxError: invalid syntax"]
     assert "one" in await nvim.lua(LIST)
-    assert await told(*good) == []
-    assert await told(*good, "raise LookupError('no', 1)") == [
+    assert await notified(*good) == []
+    assert await notified(*good, "raise LookupError('no', 1)") == [
         f"[mcp-tools] {path}:8: LookupError: ('no', 1)"
     ]
-    said = await told(*good, "@mcp_tool", "def two(): ...", "@mcp_tool", "def three(): ...")
+    both = ("@mcp_tool", "def two(): ...", "@mcp_tool", "def three(): ...")
     wrong = "tool 'two': add a docstring or description="
-    assert said == [f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"]
+    notification = f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"
+    assert await notified(*good, *both) == [notification]
 
 
 @pytest.mark.slow
-async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Path) -> None:
-    """One line in each editor, read anew or known from before, for whoever misses a tool; no second one."""
+async def test_a_module_that_cannot_be_loaded_is_reported_once_in_each_editor(
+    editor: Editor, plugin: Path
+) -> None:
     write(plugin, "mcp_tools/one.py", "one")
     lacks = plugin / "mcp_tools" / "lacks.py"
     lacks.write_text("import os\nimport no_such_module\n")
-    folder = lacks.parent
-    line = f"[mcp-tools] lacks.py:2: No module named 'no_such_module' (in {folder})"
-    init = "_G.told = {}; vim.notify = function(text) table.insert(told, text) end"
+    line = f"[mcp-tools] lacks.py:2: No module named 'no_such_module' (in {lacks.parent})"
+    init = "_G.notified = {}; vim.notify = function(text) table.insert(notified, text) end"
     for _ in range(2):
         nvim = await editor(init=init)
-        assert await looked(nvim) == ["one"]
-        await nvim.wait_for("return #told > 0")
+        assert await tools_of(nvim) == ["one"]
+        await nvim.wait_for("return #notified > 0")
         lacks.touch()
         await refresh(nvim)
-        await nvim.lua("vim.wait(0)")  # what was scheduled has run
-        assert await nvim.lua("return told") == [line]
+        await nvim.lua("vim.wait(0)")  # runs what is scheduled
+        assert await nvim.lua("return notified") == [line]
     lacks.with_name("worse.py").write_text("def f(:\n")
     nvim = await editor(init=init)
-    await looked(nvim)
-    await nvim.wait_for("return #told > 0")
-    assert await nvim.lua("return told") == [f"{line} (and 1 more such file: :checkhealth mcp-tools)"]
+    await tools_of(nvim)
+    await nvim.wait_for("return #notified > 0")
+    assert await nvim.lua("return notified") == [f"{line} (and 1 more such file: :checkhealth mcp-tools)"]
 
     await nvim.lua("vim.cmd('McpTools call stats')")
     shown = await nvim.wait_for("""
@@ -408,34 +395,34 @@ async def test_what_cannot_be_loaded_is_told_at_start(editor: Editor, plugin: Pa
 
 
 @pytest.mark.slow
-async def test_an_import_that_never_ends(editor: Editor, plugin: Path) -> None:
-    """A module whose import hangs is given up; the ones after it are read all the same."""
-    (plugin / "mcp_tools" / "hangs.py").write_text("import threading; threading.Event().wait()\n")
+@pytest.mark.parametrize(
+    ("text", "timeout", "failure"),
+    [
+        ("import threading; threading.Event().wait()\n", 2_000, "did not exit within 2 s"),
+        ("while True: print('x' * 1_000_000)\n", 15_000, "signal"),
+    ],
+    ids=["import", "output"],
+)
+async def test_a_module_without_end_is_killed_and_the_next_is_scanned(
+    editor: Editor, plugin: Path, text: str, timeout: int, failure: str
+) -> None:
+    """A module that prints too much is killed before its timeout."""
+    (plugin / "mcp_tools" / "endless.py").write_text(text)
     write(plugin, "mcp_tools/later.py", "later")
 
-    nvim = await editor(init="probe.python_reader.TIMEOUT = 2000")
-    assert await looked(nvim) == ["later"]
-    assert "did not exit within 2 s" in (await nvim.lua(FAILURES))["hangs.py"]
+    nvim = await editor(init=f"probe.python_reader.TIMEOUT = {timeout}")
+    assert await tools_of(nvim) == ["later"]
+    assert failure in (await nvim.lua(FAILURES))["endless.py"]
 
 
 @pytest.mark.slow
-async def test_output_without_end(editor: Editor, plugin: Path) -> None:
-    """A module that prints for ever is given up long before its time, and fills nothing."""
-    (plugin / "mcp_tools" / "floods.py").write_text("while True: print('x' * 1_000_000)\n")
-    write(plugin, "mcp_tools/later.py", "later")
-
-    nvim = await editor(init="probe.python_reader.TIMEOUT = 15000")
-    assert await looked(nvim) == ["later"]
-    assert "signal" in (await nvim.lua(FAILURES))["floods.py"]
-
-
-@pytest.mark.slow
-async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_path: Path) -> None:
-    """A program that an import starts, and output without end, hold nothing up and outlive nothing."""
+async def test_processes_started_by_an_import_are_killed(
+    editor: Editor, plugin: Path, tmp_path: Path
+) -> None:
     (plugin / "mcp_tools" / "starts.py").write_text(STARTS.format(marker=tmp_path / "pid"))
     write(plugin, "mcp_tools/later.py", "later")
 
-    assert await looked(await editor()) == ["later"]
+    assert await tools_of(await editor()) == ["later"]
     pid = int((tmp_path / "pid").read_text())
     async with asyncio.timeout(10):
         while is_alive(pid):
@@ -443,17 +430,18 @@ async def test_programs_that_a_module_starts(editor: Editor, plugin: Path, tmp_p
 
 
 @pytest.mark.slow
-async def test_configured_modules(editor: Editor, plugin: Path) -> None:
-    """Modules that the person names are found where plugins keep Python; private ones are not read."""
+async def test_configured_modules_are_found_in_the_python_directory_of_plugins(
+    editor: Editor, plugin: Path
+) -> None:
+    """Private and invalid names are refused."""
     package = plugin / "python3" / "my_package"
     package.mkdir()
     (package / "__init__.py").write_text("from .inner import inner\n")
     write(package, "inner.py", "inner")
-    nvim = await editor(
-        "{ python = { modules = { 'my_package', 'my_package._hidden', 'nowhere', 'os;x' } } }"
-    )
+    modules = "'my_package', 'my_package._hidden', 'nowhere', 'os;x'"
+    nvim = await editor(f"{{ python = {{ modules = {{ {modules} }} }} }}")
 
-    assert await looked(nvim) == ["inner"]
+    assert await tools_of(nvim) == ["inner"]
     assert (await Caller(nvim, None).call("inner")).value == "hello"
     failures = await nvim.lua(FAILURES)
     assert "private" in failures["module:my_package._hidden"]
@@ -462,32 +450,31 @@ async def test_configured_modules(editor: Editor, plugin: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_tool_that_is_being_written(editor: Editor, plugin: Path) -> None:
-    """Writing the file is enough: the next call runs what it says now, one that runs goes on."""
+async def test_a_call_runs_the_code_that_was_written_last(editor: Editor, plugin: Path) -> None:
     path = write(plugin, "mcp_tools/one.py", "one", "before")
     nvim = await editor()
-    await looked(nvim)
+    await tools_of(nvim)
     tools = Caller(nvim, None)
     assert (await tools.call("one")).value == "before"
     path.write_text(path.read_text().replace("before", "after"))
     await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
-    await nvim.lua("_G.looked = false; probe.discovery.on_scan(function() _G.looked = true end)")
+    await nvim.lua("_G.scanned = false; probe.discovery.on_scan(function() _G.scanned = true end)")
     await nvim.lua("vim.cmd.write()")
-    await nvim.wait_for("return _G.looked", timeout=20_000)
+    await nvim.wait_for("return _G.scanned", timeout=20_000)
 
     assert (await tools.call("one")).value == "after"
 
-    await nvim.lua("_G.looked = false")
+    await nvim.lua("_G.scanned = false")
     lines = TOOL.format(name="new", says="new").splitlines()
     await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines)
     await nvim.lua("vim.cmd.write(...)", str(plugin / "mcp_tools" / "new.py"))
-    await nvim.wait_for("return _G.looked", timeout=20_000)
+    await nvim.wait_for("return _G.scanned", timeout=20_000)
     assert (await tools.call("new")).value == "new"
 
 
 @pytest.mark.slow
-async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor, home: Any) -> None:
-    """A project's module is read only after `:trust`, asks whatever it says; not when it has changed."""
+async def test_a_file_of_a_project_is_loaded_only_while_it_is_trusted(editor: Editor, home: Any) -> None:
+    """And its tools need approval."""
     project = project_of(home)
     proof = project / "it_ran"
     path = write(project, "mcp_tools/evil.py", "evil")
@@ -495,7 +482,7 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
     add = f"vim.opt.runtimepath:append([[{project}]])"
 
     nvim = await editor(init=add)
-    assert await looked(nvim) == []
+    assert await tools_of(nvim) == []
     assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
@@ -512,13 +499,13 @@ async def test_the_files_of_a_project_are_not_run_unless_trusted(editor: Editor,
     assert await refresh(nvim) == []
     assert not proof.exists()
     os.utime(path)
-    assert await looked(await editor(init=add)) == []
+    assert await tools_of(await editor(init=add)) == []
     assert not proof.exists()
 
 
 @pytest.mark.slow
-async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
-    """What was known of the module is offered again at the next look, in this editor and in the next."""
+async def test_a_file_trusted_again_is_registered_again(editor: Editor, home: Any) -> None:
+    """In this editor and in the next one."""
     project = project_of(home)
     path = write(project, "mcp_tools/own.py", "own")
     add = f"vim.opt.runtimepath:append([[{project}]])"
@@ -526,7 +513,7 @@ async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
 
     nvim = await editor(init=add)
     await nvim.lua(TRUST, str(path))
-    assert await looked(nvim) == ["own"]
+    assert await tools_of(nvim) == ["own"]
     for _ in range(2):
         await nvim.lua(distrust, str(path))
         assert await refresh(nvim) == []
@@ -535,15 +522,14 @@ async def test_trust_that_is_given_again(editor: Editor, home: Any) -> None:
     await nvim.lua(distrust, str(path))
     await nvim.stop()
     nvim = await editor(init=add)
-    assert await looked(nvim) == []
+    assert await tools_of(nvim) == []
     await nvim.lua(TRUST, str(path))
     assert await refresh(nvim) == ["own"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["file", "folder"])
-async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, home: Any, what: str) -> None:
-    """What a project's link leads to was chosen by the project: it runs after `:trust` only."""
+@pytest.mark.parametrize("what", ["file", "directory"])
+async def test_a_link_in_a_project_needs_trust_like_a_file(editor: Editor, home: Any, what: str) -> None:
     project, elsewhere = project_of(home), home.make("elsewhere")
     proof = elsewhere / "it_ran"
     (elsewhere / "mcp_tools").mkdir()
@@ -555,7 +541,7 @@ async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, ho
         (project / "mcp_tools").rmdir()
         (project / "mcp_tools").symlink_to(real.parent)
     nvim = await editor(init=f"vim.opt.runtimepath:append([[{project}]])")
-    assert await looked(nvim) == []
+    assert await tools_of(nvim) == []
     assert ":trust" in (await nvim.lua(FAILURES))["evil.py"]
     assert not proof.exists()
 
@@ -565,11 +551,12 @@ async def test_a_link_in_the_project_is_a_file_of_the_project(editor: Editor, ho
 
 
 @pytest.mark.slow
-async def test_a_link_of_the_project_takes_nothing_away(editor: Editor, home: Any, plugin: Path) -> None:
-    """A file that the person's own folder has counts as theirs, though a project links to it, too."""
+async def test_a_link_of_a_project_does_not_change_the_trust_of_its_target(
+    editor: Editor, home: Any, plugin: Path
+) -> None:
     project = project_of(home)
     real = write(plugin, "mcp_tools/mine.py", "mine")
     (project / "mcp_tools" / "mine.py").symlink_to(real)
     nvim = await editor(init=f"vim.opt.runtimepath:prepend([[{project}]])")
-    assert await looked(nvim) == ["mine"]
+    assert await tools_of(nvim) == ["mine"]
     assert (await Caller(nvim, None).call("mine")).error is None

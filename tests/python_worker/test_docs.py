@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.bridge import INIT
 from tests.support.nvim import ROOT, Nvim
-from tests.support.python_host import Caller
+from tests.support.python_worker import Caller
 
 HELP = ROOT / "doc" / "mcp-tools-api.txt"
 
@@ -31,8 +31,9 @@ def help_modules() -> list[str]:
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks if "@mcp_tool" in block]
 
 
-async def test_examples_work(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
-    """The tool of the README has ten lines and works; those of the help are registered unchanged."""
+async def test_the_examples_of_readme_and_help_work_unchanged(
+    spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
+) -> None:
     assert len(first_tool().splitlines()) == 10
     directory = tmp_path / "mcp_tools"
     directory.mkdir()

@@ -1,4 +1,4 @@
-"""Tools that never end, processes that die: each call ends once, and the next one works."""
+"""Tools without end and processes that die: each call ends once, and the next one works."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 from tests.support.bridge import Bridge
 from tests.support.environment import lock_hash, pretend
 from tests.support.nvim import Nvim
-from tests.support.python_host import AT_WORK, INIT, Caller, Way, caller, host, loaded
+from tests.support.python_worker import AT_WORK, INIT, Caller, Way, caller, loaded, worker_status
 
 Start = Callable[..., Awaitable[Bridge]]
 
 QUICK = "probe.python_worker.GRACE = 100"
-"""ms that a function has to stop, for tests that wait for one that does not."""
+"""Shortens the time, in ms, that a cancelled function has to stop."""
 
 FAILED = "local f = probe.discovery.failures(); return #f > 0 and f"
 COUNT = "return #probe.executor():pending()"
@@ -28,7 +28,7 @@ SLOW_IMPORT = """
 import os, sys, time
 from mcp_tools_nvim.python_tools import mcp_tool
 
-if sys.argv[0] == "mcp-tools":  # the host, not the process that reads modules
+if sys.argv[0] == "mcp-tools":  # in the worker, not in the scanner
     open("{marker}.begun", "w").close()
     while not os.path.exists("{marker}"):
         time.sleep(0.01)
@@ -58,8 +58,9 @@ async def messages(nvim: Nvim) -> str:
 
 
 @pytest.mark.slow
-async def test_killed_while_it_runs(start: Start, way: Way) -> None:
-    """A host that is killed ends its calls with an error; the next call starts another."""
+async def test_a_killed_worker_fails_its_calls_and_the_next_call_starts_another(
+    start: Start, way: Way
+) -> None:
     bridge = await start()
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
@@ -78,8 +79,7 @@ async def test_killed_while_it_runs(start: Start, way: Way) -> None:
 
 
 @pytest.mark.slow
-async def test_what_a_tool_has_started_ends_with_the_host(start: Start) -> None:
-    """A host that is killed leaves no program behind."""
+async def test_processes_started_by_a_tool_end_with_the_worker(start: Start) -> None:
     bridge = await start()
     async with caller(bridge, "lua") as tools:
         program = (await tools.call("py_starts_a_program")).value
@@ -88,8 +88,9 @@ async def test_what_a_tool_has_started_ends_with_the_host(start: Start) -> None:
         await gone(program)
 
 
-async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Path) -> None:
-    """An `async` function that is cancelled before it begins counts as one that has come to its end."""
+async def test_a_function_cancelled_during_the_import_of_its_module_ends(
+    start: Start, tmp_path: Path
+) -> None:
     marker = tmp_path / "marker"
     (tmp_path / "mcp_tools").mkdir()
     (tmp_path / "mcp_tools" / "slow.py").write_text(SLOW_IMPORT.format(marker=marker))
@@ -109,8 +110,7 @@ async def test_cancelled_while_its_module_is_imported(start: Start, tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way: Way) -> None:
-    """After some crashes in a row calls are refused as busy for a while; restart() forgets them."""
+async def test_after_repeated_crashes_calls_are_busy_until_a_restart(start: Start, way: Way) -> None:
     bridge = await start()
     async with caller(bridge, way) as tools:
         codes = []
@@ -124,8 +124,10 @@ async def test_one_that_crashes_again_and_again_is_given_time(start: Start, way:
 
 
 @pytest.mark.slow
-async def test_a_function_that_never_ends(start: Start, way: Way) -> None:
-    """It is cancelled at once for its caller, stops no other call, and its process is replaced in the end."""
+async def test_a_cancelled_function_that_does_not_stop_is_killed_with_its_process(
+    start: Start, way: Way
+) -> None:
+    """Other calls go to a new one."""
     bridge = await start(init=QUICK)
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
@@ -136,13 +138,13 @@ async def test_a_function_that_never_ends(start: Start, way: Way) -> None:
         await gone(pid)
 
         assert (await tools.call("py_pid")).value != pid
-        assert (await host(bridge.nvim))["crashes"] == 0
+        assert (await worker_status(bridge.nvim))["crashes"] == 0
     assert await messages(bridge.nvim) == ""
 
 
 @pytest.mark.slow
-async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None:
-    """The call's timeout ends it; calls that still run in its process go on to their own end."""
+async def test_a_function_that_computes_too_long_times_out(start: Start) -> None:
+    """Other calls in its process may finish."""
     bridge = await start(init=QUICK)
     marker = bridge.nvim.home.path / "marker"
     async with caller(bridge, "lua") as tools:
@@ -163,8 +165,9 @@ async def test_one_that_computes_for_ever_runs_out_of_time(start: Start) -> None
 
 
 @pytest.mark.slow
-async def test_one_that_holds_up_the_loop(start: Start, way: Way) -> None:
-    """An async function that blocks is ended with its process, which new calls do not meet."""
+async def test_an_async_function_that_blocks_the_loop_is_killed_with_its_process(
+    start: Start, way: Way
+) -> None:
     bridge = await start(init=QUICK)
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
@@ -174,13 +177,12 @@ async def test_one_that_holds_up_the_loop(start: Start, way: Way) -> None:
         await gone(pid)
 
         assert (await tools.call("py_pid")).value != pid
-        assert (await host(bridge.nvim))["crashes"] == 0
+        assert (await worker_status(bridge.nvim))["crashes"] == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["quit", "kill"])
-async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> None:
-    """An editor that quits, or is killed, takes its host along, whatever runs there."""
+async def test_the_worker_ends_with_the_editor(start: Start, end: str) -> None:
     for names in (["py_never", "py_cpu"], ["py_hold_loop"]):
         bridge = await start()
         async with caller(bridge, "lua") as tools:
@@ -201,8 +203,7 @@ async def test_nothing_is_left_when_the_editor_ends(start: Start, end: str) -> N
 
 
 @pytest.mark.slow
-async def test_the_restart_command_restarts_the_host(start: Start) -> None:
-    """`:McpTools restart` ends the host with its calls; the next call starts another."""
+async def test_the_restart_command_restarts_the_worker(start: Start) -> None:
     bridge = await start()
     async with caller(bridge, "lua") as tools:
         pid = (await tools.call("py_pid")).value
@@ -218,8 +219,7 @@ async def test_the_restart_command_restarts_the_host(start: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) -> None:
-    """There is a bound to functions that block at a time; one more is busy, and says so."""
+async def test_functions_that_block_are_limited(start: Start) -> None:
     bridge = await start(setup="{ bridge = { tool_timeout = 0 } }")
     marker = bridge.nvim.home.path / "marker"
     async with caller(bridge, "lua") as tools:
@@ -244,8 +244,7 @@ async def test_many_that_never_end_make_others_busy_for_a_while(start: Start) ->
         "vim.g.python3_host_prog = '/bin/false'",
     ],
 )
-async def test_the_provider_of_the_person_does_not_matter(start: Start, provider: str) -> None:
-    """Whatever is wrong with the person's own python3 provider: tools work, and nothing is said of it."""
+async def test_a_broken_python3_provider_of_the_user_is_ignored(start: Start, provider: str) -> None:
     bridge = await start(init=provider)
     async with caller(bridge, "lua") as tools:
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
@@ -254,10 +253,9 @@ async def test_the_provider_of_the_person_does_not_matter(start: Start, provider
 
 
 @pytest.mark.slow
-async def test_a_python_without_the_packages(
+async def test_a_python_without_the_packages_is_reported_with_what_is_missing(
     spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
 ) -> None:
-    """A `bridge.python` that lacks what is needed is named with what it lacks, in health and in a call."""
     venv.create(tmp_path / "bare", with_pip=False)
     bare = tmp_path / "bare" / "bin" / "python"
     options = f"{{ tools = {{ 'analyze_python' }}, bridge = {{ python = [[{bare}]] }} }}"
@@ -281,10 +279,9 @@ async def test_a_python_without_the_packages(
 
 
 @pytest.mark.slow
-async def test_without_an_environment_the_call_says_what_to_do(
+async def test_without_an_environment_the_error_names_the_command_that_creates_it(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
-    """No Python for tools: nothing is offered, the failure names the line that mends it, and that does."""
     init = "require('mcp-tools').setup({ tools = false })"
     here = Path(__file__).parents[1] / "support" / "python_tools"
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
@@ -303,8 +300,7 @@ async def test_without_an_environment_the_call_says_what_to_do(
 
 
 @pytest.mark.slow
-async def test_the_plugin_is_loaded_again(start: Start) -> None:
-    """The host of before ends: what it serves is nobody's any more."""
+async def test_reloading_the_plugin_ends_the_worker(start: Start) -> None:
     bridge = await start()
     async with caller(bridge, "lua") as tools:
         old = (await tools.call("py_pid")).value

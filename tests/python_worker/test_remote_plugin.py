@@ -1,4 +1,4 @@
-"""The remote plugin as Neovim and pynvim know such things."""
+"""The remote plugin with Neovim's manifest and pynvim clients."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.support import processes
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Nvim
-from tests.support.python_host import INIT, SAMPLES, Caller, caller
+from tests.support.python_worker import INIT, SAMPLES, Caller, caller
 
 Start = Callable[..., Awaitable[Bridge]]
 
@@ -27,7 +27,7 @@ local target = remote.target({
 })
 require('mcp-tools').register({
   name = 'by_manifest',
-  description = 'Runs a tool in the host of the manifest.',
+  description = 'Runs a tool in the worker of the manifest.',
   annotations = { read_only = true },
   execute = function(ctx)
     remote.call(target, ctx, { key = path, name = 'py_add', source = { path = path } }, { a = 40 })
@@ -37,7 +37,7 @@ require('mcp-tools').register({
 
 
 async def run(*command: str) -> str:
-    """What a program prints."""
+    """The output of a program."""
     pipe = asyncio.subprocess.PIPE
     process = await processes.start(*command, stdout=pipe, stderr=pipe)
     async with asyncio.timeout(30):
@@ -47,8 +47,7 @@ async def run(*command: str) -> str:
 
 
 @pytest.mark.slow
-async def test_a_plain_client_calls_a_tool(start: Start) -> None:
-    """Any pynvim client that is attached to the editor runs Python tools through the same gateway."""
+async def test_any_pynvim_client_can_call_python_tools(start: Start) -> None:
     bridge = await start()
     client = str(ROOT / "tests" / "support" / "pynvim_client.py")
 
@@ -60,12 +59,14 @@ async def test_a_plain_client_calls_a_tool(start: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_update_remote_plugins(start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """A manifest that lists our file changes nothing; and the file works in the host of the manifest, too."""
+async def test_a_manifest_with_our_file_changes_nothing(
+    start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
+) -> None:
+    """The file also works in the worker of the manifest."""
     provider = f"vim.g.python3_host_prog = [[{sys.executable}]]"
     first = await spawn_nvim(init_lua=provider)
-    said = await first.lua("return vim.fn.execute('UpdateRemotePlugins')")
-    assert "remote/host: python3 host registered plugins ['nvim_mcp_host.py']" in said
+    output = await first.lua("return vim.fn.execute('UpdateRemotePlugins')")
+    assert "remote/host: python3 host registered plugins ['nvim_mcp_host.py']" in output
 
     bridge = await start(init=provider)
     assert await bridge.nvim.lua("return vim.fn.exists('#FuncUndefined#McpToolsHost')") == 1
@@ -77,10 +78,9 @@ async def test_update_remote_plugins(start: Start, spawn_nvim: Callable[..., Awa
 
 
 @pytest.mark.slow
-async def test_a_manifest_without_a_provider(
+async def test_a_manifest_without_a_working_provider_is_ignored(
     start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
 ) -> None:
-    """When the person's provider breaks after the manifest was written, nothing is said and tools work."""
     first = await spawn_nvim(init_lua=f"vim.g.python3_host_prog = [[{sys.executable}]]")
     await first.lua("vim.fn.execute('UpdateRemotePlugins')")
 
@@ -90,8 +90,9 @@ async def test_a_manifest_without_a_provider(
     assert await bridge.nvim.lua("return vim.fn.execute('messages')") == ""
 
 
-async def test_nothing_runs_before_it_is_needed(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """An editor that is merely started loads no module of this, reads no file and starts no process."""
+async def test_starting_the_editor_loads_nothing_for_python_tools(
+    spawn_nvim: Callable[..., Awaitable[Nvim]],
+) -> None:
     nvim = await spawn_nvim(
         init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
     )

@@ -23,7 +23,7 @@ AT_WORK = """
 local call = probe.executor():pending()[1]
 return call and call.latest and true
 """
-"""A function has begun, and said so."""
+"""True when a function has started and reported progress."""
 
 CALL = """
 local key, name, args = ...
@@ -49,30 +49,30 @@ return { result = entry.result, err = entry.err }
 
 @dataclass
 class Answer:
-    """What came of a call."""
+    """The result of a call."""
 
     value: Any = None
     error: dict[str, Any] | None = None
 
     @property
     def fault(self) -> dict[str, Any]:
-        """The error, which must be there."""
+        """The error, which must exist."""
         assert self.error is not None, self
         return self.error
 
 
 @dataclass
 class Calling:
-    """A call under way."""
+    """A running call."""
 
     task: asyncio.Task[Answer]
     cancel: Callable[[], Any]
     progress: list[float] = field(default_factory=list)
-    """What was heard until the call had ended (from Lua: only then)."""
+    """Values reported until the call ended (from Lua: available only then)."""
 
 
 async def loaded(nvim: Nvim) -> None:
-    """Wait until the Python tools are there."""
+    """Waits until the Python tools are registered."""
     code = "return probe.registry():get('py_add') ~= nil"
     await nvim.wait_for(code, timeout=20_000)
 
@@ -86,7 +86,7 @@ class Caller:
         self._number = 0
 
     async def call(self, name: str, /, **args: Any) -> Answer:
-        """Call a tool and wait for what comes of it."""
+        """Calls a tool and waits for the result."""
         return await self.start(name, **args).task
 
     def start(self, name: str, /, **args: Any) -> Calling:
@@ -137,7 +137,7 @@ class Caller:
 
 @contextlib.asynccontextmanager
 async def caller(bridge: Bridge, way: Way, **options: Any) -> AsyncIterator[Caller]:
-    """A caller that goes that way; `options` are the client's."""
+    """A caller over MCP or from Lua; `options` are those of the client."""
     if way == "lua":
         yield Caller(bridge.nvim, None)
         return
@@ -145,7 +145,6 @@ async def caller(bridge: Bridge, way: Way, **options: Any) -> AsyncIterator[Call
         yield Caller(bridge.nvim, client)
 
 
-async def host(nvim: Nvim) -> dict[str, Any]:
-    """What is known of the host."""
+async def worker_status(nvim: Nvim) -> dict[str, Any]:
     status: dict[str, Any] = await nvim.lua(STATUS)
     return status

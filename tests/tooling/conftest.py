@@ -1,4 +1,4 @@
-"""A lock that can be installed without a network, and places to install it from."""
+"""A lock that can be installed without a network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.environment import wheel
 
 @pytest.fixture
 def lock(tmp_path: Path) -> Path:
-    """A lock of one tiny package, in a wheel that lies beside it."""
+    """A lock of one tiny package, with a wheel of it."""
     wheels = tmp_path / "wheels"
     digest = hashlib.sha256(wheel(wheels, "probe", "1.0").read_bytes()).hexdigest()
     path = tmp_path / "probe.lock"
@@ -24,10 +24,10 @@ def lock(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["uv", pytest.param("pip", marks=pytest.mark.slow)])
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A PATH with or without uv, and with one Python that has no other neighbours."""
-    folder = tmp_path / "path"
-    folder.mkdir()
-    (folder / "python3").symlink_to(sys.executable)
+    """A PATH with one Python, with or without uv."""
+    directory = tmp_path / "path"
+    directory.mkdir()
+    (directory / "python3").symlink_to(sys.executable)
     if request.param == "uv":
-        (folder / "uv").symlink_to(Path(sys.executable).with_name("uv"))
-    return f"{folder}{os.pathsep}/usr/bin{os.pathsep}/bin"
+        (directory / "uv").symlink_to(Path(sys.executable).with_name("uv"))
+    return f"{directory}{os.pathsep}/usr/bin{os.pathsep}/bin"

@@ -71,14 +71,12 @@ def gen_doc(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProcess[s
 
 @pytest.mark.slow
 def test_generated_parts_match_the_code() -> None:
-    """Generating the documentation again changes nothing."""
     done = gen_doc("--check")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
-    """The check fails with a diff after an option has changed; generating the documentation fixes it."""
+def test_a_change_of_the_code_is_reported_with_a_diff(tmp_path: Path) -> None:
     (tmp_path / ".deps").symlink_to(ROOT / ".deps")
     for name in ("bridge", "doc", "lua", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
@@ -96,8 +94,7 @@ def test_a_change_of_the_code_is_noticed(tmp_path: Path) -> None:
     assert gen_doc("--check", root=tmp_path).returncode == 0
 
 
-def test_help_tags_are_built(nvim_program: Path, home: Home) -> None:
-    """`:helptags` accepts the help: no tag twice, and every chapter has one."""
+def test_help_tags_are_built_without_duplicates(nvim_program: Path, home: Home) -> None:
     directory = home.make("doc")
     for path in HELPS:
         (directory / path.name).write_text(path.read_text())
@@ -118,8 +115,7 @@ def found_in(directory: str, pattern: str) -> set[str]:
     return {each for text in texts for each in re.findall(pattern, text, re.MULTILINE)}
 
 
-def test_every_name_has_a_tag() -> None:
-    """Mappings, keys, events, agents and topics of messages have tags, as generated entries always do."""
+def test_every_mapping_key_event_agent_and_topic_has_a_help_tag() -> None:
     ui = "lua/mcp-tools/ui"
     [words] = found_in("lua/mcp-tools/command", r"complete = \{ ('accept'.*), 'list'")
     names = {
@@ -142,8 +138,7 @@ def test_every_name_has_a_tag() -> None:
     assert sorted(wanted - tags().keys()) == []
 
 
-def test_markdown_links_to_the_help() -> None:
-    """On a web page `:h` does not exist: every topic is a link to the file that has its tag."""
+def test_help_topics_in_markdown_link_to_the_file_with_their_tag() -> None:
     for path in (README, ROOT / "SECURITY.md"):
         text = path.read_text()
         links = re.findall(r"\[`:h ([^`]+)`\]\(doc/([\w.-]+)\)", text)
@@ -151,16 +146,14 @@ def test_markdown_links_to_the_help() -> None:
         assert all(tags()[topic] == name for topic, name in links)
 
 
-def test_every_error_code_is_in_the_help() -> None:
-    """Lua, Python and the help have the same error codes."""
+def test_lua_python_and_help_have_the_same_error_codes() -> None:
     lua = (ROOT / "lua" / "mcp-tools" / "errors.lua").read_text()
     listed = re.findall(r"^---\| '(\w+)'", lua, re.MULTILINE)
     assert sorted(listed) == sorted(Code)
     assert re.findall(r"\*mcp-tools-error-(\w+)\*", GUIDE.read_text()) == listed
 
 
-def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
-    """Every `|link|` of the help is a tag of it or of Neovim's own help."""
+def test_every_link_in_the_help_has_a_tag(nvim_program: Path, home: Home) -> None:
     whole = "\n".join(path.read_text() for path in HELPS)
     text = re.sub(r">\w*\n.*?^<", "", whole, flags=re.MULTILINE | re.DOTALL)
     links = set(re.findall(r"(?<![\w|`])\|([\w:()'.-]+)\|(?![\w|`])", text)) - tags().keys()
@@ -176,19 +169,17 @@ def test_links_lead_somewhere(nvim_program: Path, home: Home) -> None:
     assert not missing, f"links that lead nowhere: {sorted(missing)}"
 
 
-def test_help_fits_the_screen() -> None:
-    """No line of the help is longer than 78 columns or ends in blanks."""
+def test_help_lines_have_at_most_78_columns() -> None:
     for path in HELPS:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert len(line) <= 78, f"{path.name}:{number} has {len(line)} columns: {line}"
             assert line == line.rstrip(), f"{path.name}:{number} ends in blanks"
 
 
-async def test_examples_run(spawn_nvim: Spawn) -> None:
-    """Every Lua example of README and help compiles and runs, one after the other in one Neovim."""
+async def test_every_lua_example_of_readme_and_help_runs(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim()
     assert len(examples()) >= 14
-    for place, block in examples():
+    for source, block in examples():
         fault = await nvim.lua(
             "local code, run = ..."
             " local chunk, fault = loadstring(code)"
@@ -197,12 +188,13 @@ async def test_examples_run(spawn_nvim: Spawn) -> None:
             block,
             NEEDS_NETWORK not in block,
         )
-        assert fault is None, f"{place}: {fault}\n{block}"
+        assert fault is None, f"{source}: {fault}\n{block}"
     assert await nvim.lua("return require('mcp-tools.registry').has('word_count')")
 
 
-async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """The README's first tool has at most twelve lines and does what it says when it is called."""
+async def test_the_first_tool_of_the_readme_has_twelve_lines_and_works(
+    spawn_nvim: Spawn, tmp_path: Path
+) -> None:
     block = first_tool()
     assert len(block.splitlines()) <= 12
     file = tmp_path / "poem.txt"
@@ -217,8 +209,7 @@ async def test_first_tool_works(spawn_nvim: Spawn, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """The tools that the help shows do what their descriptions say."""
+async def test_the_tools_in_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None:
     processes.run(["git", "init", "--quiet", "--initial-branch", "trunk", str(tmp_path)], check=True)
     nvim = await spawn_nvim(cwd=tmp_path)
     for block in help_blocks(API.read_text()):
@@ -232,7 +223,7 @@ async def test_tools_of_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> None
 
 
 async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
-    """Call a tool from Lua; its result, or its error."""
+    """The result or error of a tool called from Lua."""
     await nvim.lua(
         "local name, args = ... Called = nil"
         " require('mcp-tools').call(name, args, function(result, err) Called = { err or result } end)",
@@ -242,8 +233,7 @@ async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
     return (await nvim.wait_for("return Called"))[0]
 
 
-def test_pictures_and_links_of_the_readme() -> None:
-    """Each target exists. Pictures are small and show no directory of the machine that they were taken on."""
+def test_targets_in_the_readme_exist_and_pictures_show_no_local_path() -> None:
     text = README.read_text()
     targets = set(re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\"]+)\"", text))
     names = {first or second for first, second in targets}
@@ -272,8 +262,7 @@ MEASURED = (
 """Texts of the README, and where bench/RESULTS.md has their figures."""
 
 
-def test_figures_of_the_readme() -> None:
-    """They are those of the recorded benchmark, and the lock has as many packages as it says."""
+def test_figures_in_the_readme_are_those_of_the_benchmark() -> None:
     text, results = README.read_text(), (ROOT / "bench" / "RESULTS.md").read_text().splitlines()
     for sentence, figure, pattern in MEASURED:
         row = next(row for row in results if row.startswith(f"| {figure}"))
@@ -285,8 +274,7 @@ def test_figures_of_the_readme() -> None:
     assert f"downloads {len(packages)} Python packages" in text
 
 
-async def test_default_tools_of_the_readme(spawn_nvim: Spawn) -> None:
-    """Their number and the size of their definitions are as the README says."""
+async def test_the_readme_has_the_number_and_size_of_the_default_tools(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua="require('mcp-tools').setup({ tools = 'recommended' })")
     listed = await nvim.lua(
         "local registry = require('mcp-tools.core').get().registry"
@@ -299,8 +287,7 @@ async def test_default_tools_of_the_readme(spawn_nvim: Spawn) -> None:
 OTHER_ROWS = {"bridge/mcp_tools_nvim/", "lua/mcp-tools/", "lua/mcp-tools/agents/known/", "rplugin/python3/"}
 
 
-def test_the_map_is_that_of_the_tree() -> None:
-    """The architecture page has a row for each directory; its paths and those of CONTRIBUTING exist."""
+def test_the_architecture_page_lists_every_directory() -> None:
     text = (ROOT / "doc" / "architecture.md").read_text()
     named = set(
         re.findall(
@@ -322,8 +309,7 @@ def test_the_map_is_that_of_the_tree() -> None:
     assert {row for row in rows if row.count("/") > 1} - directories <= OTHER_ROWS
 
 
-def test_values_that_a_function_returns_have_names_and_text() -> None:
-    """The name of a returned value is no part of its description; continuation lines stay with their tag."""
+def test_names_and_texts_of_returned_values_are_parsed() -> None:
     code = """
 --- Does it.
 ---@param opts? table such as
@@ -365,12 +351,11 @@ PINNED = {
 }
 
 
-def test_versions_of_clients_are_those_of_the_tests() -> None:
-    """The help lists the versions of clients with a star; the tests pin the same ones."""
+def test_the_help_lists_the_client_versions_of_the_tests() -> None:
     table = CLIENT_HELP.read_text().partition("*mcp-tools-clients-run*")[2].partition("\n<\n")[0]
     listed = dict(re.findall(r"(\S(?:[^\n ]| (?! ))*?) \* +(\d\S+)", table))
     pinned = {
-        name: json.loads((folder / "package.json").read_text())["devDependencies"][package]
-        for name, (folder, package) in PINNED.items()
+        name: json.loads((directory / "package.json").read_text())["devDependencies"][package]
+        for name, (directory, package) in PINNED.items()
     }
     assert listed == pinned | {"Python SDK (mcp)": version("mcp")}

@@ -1,4 +1,4 @@
-"""scripts/install-env as a person or the plugin runs it; the package comes from a folder."""
+"""scripts/install-env as a user or the plugin runs it, with packages from a directory."""
 
 from __future__ import annotations
 
@@ -24,106 +24,105 @@ UV = str(Path(sys.executable).parent) + os.pathsep + os.environ["PATH"]
 
 @pytest.fixture
 def packages(tmp_path: Path, lock: Path) -> Path:
-    """What a person wants beside that: a package that needs the locked one."""
+    """A user's requirements: a package that needs the locked one."""
     wheel(tmp_path / "wheels", "extra", "1.0", "mcpt-probe")
     path = tmp_path / "requirements.txt"
     path.write_text(f"--no-index\n--find-links {tmp_path / 'wheels'}\nmcpt-extra\n")
     return path
 
 
-def run(folder: Path, lock: Path, *args: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, lock: Path, *args: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"PATH": path} if path else {})}
-    command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock), *args]
+    command = [sys.executable, str(PROGRAM), "--dir", str(directory), "--lock", str(lock), *args]
     return processes.run(command, env=environment, timeout=100)
 
 
-def value_in(folder: Path, name: str = "probe") -> str:
-    program = [folder / "bin" / "python", "-c", f"import mcpt_{name}; print(mcpt_{name}.VALUE)"]
-    return processes.run(program, check=True).stdout.strip()
+def value_in(directory: Path, name: str = "probe") -> str:
+    code = f"import mcpt_{name}; print(mcpt_{name}.VALUE)"
+    return processes.run([directory / "bin" / "python", "-c", code], check=True).stdout.strip()
 
 
 @pytest.mark.slow
-def test_installs_once(tmp_path: Path, lock: Path, path: str) -> None:
-    """The environment holds the locked package and the lock's hash; a second run does nothing."""
-    folder = tmp_path / "data" / "venv"
-    assert run(folder, lock, "--check").returncode == 1
-    first = run(folder, lock, path=path)
+def test_the_lock_is_installed_once(tmp_path: Path, lock: Path, path: str) -> None:
+    directory = tmp_path / "data" / "venv"
+    assert run(directory, lock, "--check").returncode == 1
+    first = run(directory, lock, path=path)
     assert first.returncode == 0, first.stdout + first.stderr
-    assert value_in(folder) == "42"
-    assert (folder / STAMP).read_text().strip() == hashlib.sha256(lock.read_bytes()).hexdigest()
-    assert run(folder, lock, path=path).stdout.splitlines() == [f"up to date: {folder}"]
-    assert run(folder, lock, "--check").returncode == 0
+    assert value_in(directory) == "42"
+    assert (directory / STAMP).read_text().strip() == hashlib.sha256(lock.read_bytes()).hexdigest()
+    assert run(directory, lock, path=path).stdout.splitlines() == [f"up to date: {directory}"]
+    assert run(directory, lock, "--check").returncode == 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_packages_beside_the_lock(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
-    """A person's packages are added once, again when their file has changed; without it they stay."""
-    folder = tmp_path / "data" / "venv"
+def test_packages_of_the_user_are_added_once_and_again_when_their_file_has_changed(
+    tmp_path: Path, lock: Path, packages: Path, path: str
+) -> None:
+    directory = tmp_path / "data" / "venv"
     wanted = ("--packages", str(packages))
-    assert run(folder, lock, path=path).returncode == 0
-    assert run(folder, lock, *wanted, "--check").returncode == 1
-    done = run(folder, lock, *wanted, path=path)
+    assert run(directory, lock, path=path).returncode == 0
+    assert run(directory, lock, *wanted, "--check").returncode == 1
+    done = run(directory, lock, *wanted, path=path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (value_in(folder), value_in(folder, "extra")) == ("42", "42")
+    assert (value_in(directory), value_in(directory, "extra")) == ("42", "42")
     digest = hashlib.sha256(packages.read_bytes()).hexdigest()
-    assert (folder / ".packages-hash").read_text().strip() == digest
-    assert run(folder, lock, *wanted, path=path).stdout.splitlines() == [f"up to date: {folder}"]
-    assert run(folder, lock, path=path).stdout.splitlines() == [f"up to date: {folder}"]
+    assert (directory / ".packages-hash").read_text().strip() == digest
+    assert run(directory, lock, *wanted, path=path).stdout.splitlines() == [f"up to date: {directory}"]
+    assert run(directory, lock, path=path).stdout.splitlines() == [f"up to date: {directory}"]
     packages.write_text(packages.read_text().replace("mcpt-extra", "# nothing any more"))
-    assert run(folder, lock, *wanted, "--check").returncode == 1
-    assert run(folder, lock, *wanted, path=path).returncode == 0
+    assert run(directory, lock, *wanted, "--check").returncode == 1
+    assert run(directory, lock, *wanted, path=path).returncode == 0
     with pytest.raises(subprocess.CalledProcessError):
-        value_in(folder, "extra")
+        value_in(directory, "extra")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_packages_that_do_not_fit(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
-    """They never change what the lock says: a file that would, or is not there, is named; nothing changes."""
-    folder = tmp_path / "venv"
-    assert run(folder, lock, "--packages", str(packages), path=path).returncode == 0
+def test_packages_that_conflict_with_the_lock_are_refused(
+    tmp_path: Path, lock: Path, packages: Path, path: str
+) -> None:
+    """Nothing changes; the file is named."""
+    directory = tmp_path / "venv"
+    assert run(directory, lock, "--packages", str(packages), path=path).returncode == 0
     wheel(tmp_path / "wheels", "probe", "2.0")
     bad = tmp_path / "bad.txt"
     bad.write_text(packages.read_text().replace("mcpt-extra", "mcpt-probe==2.0"))
-    failed = run(folder, lock, "--packages", str(bad), path=path)
+    failed = run(directory, lock, "--packages", str(bad), path=path)
     assert failed.returncode == 1
     assert failed.stderr.startswith(f"install-env: {bad}: ")
-    assert (value_in(folder), value_in(folder, "extra")) == ("42", "42")
-    failed = run(folder, lock, "--packages", str(tmp_path / "absent.txt"), path=path)
+    assert (value_in(directory), value_in(directory, "extra")) == ("42", "42")
+    failed = run(directory, lock, "--packages", str(tmp_path / "absent.txt"), path=path)
     assert failed.stderr == f"install-env: {tmp_path / 'absent.txt'}: No such file or directory\n"
 
 
 @pytest.mark.slow
-def test_failure_keeps_the_old_environment(tmp_path: Path, lock: Path) -> None:
-    """A lock that cannot be installed fails with a reason, and what was there before still works."""
-    folder = tmp_path / "venv"
-    assert run(folder, lock, path=UV).returncode == 0
+def test_a_failed_installation_keeps_the_old_environment(tmp_path: Path, lock: Path) -> None:
+    directory = tmp_path / "venv"
+    assert run(directory, lock, path=UV).returncode == 0
     bad = tmp_path / "bad.lock"
     bad.write_text(lock.read_text().replace("sha256:", "sha256:0").replace("==1.0", "==2.0"))
-    failed = run(folder, bad, path=UV)
+    failed = run(directory, bad, path=UV)
     assert failed.returncode == 1
     assert failed.stderr.startswith("install-env: ")
-    assert value_in(folder) == "42"
-    assert run(folder, lock, "--check").returncode == 0
-    assert not folder.with_name("venv.old").exists()
+    assert value_in(directory) == "42"
+    assert run(directory, lock, "--check").returncode == 0
+    assert not directory.with_name("venv.old").exists()
 
 
 @pytest.mark.slow
-def test_killed_run_is_repaired(tmp_path: Path, lock: Path) -> None:
-    """What a killed run left (half an environment, the old one aside) does not stop the next run."""
-    folder = tmp_path / "venv"
-    folder.mkdir()
-    (folder / "half").touch()
-    folder.with_name("venv.old").mkdir()
-    done = run(folder, lock, path=UV)
+def test_the_leftovers_of_a_killed_run_are_replaced(tmp_path: Path, lock: Path) -> None:
+    directory = tmp_path / "venv"
+    directory.mkdir()
+    (directory / "half").touch()
+    directory.with_name("venv.old").mkdir()
+    done = run(directory, lock, path=UV)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert value_in(folder) == "42"
+    assert value_in(directory) == "42"
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("venv")) == ["venv", "venv.lock"]
 
 
-def test_names_what_is_missing(tmp_path: Path, lock: Path) -> None:
-    """Without a new enough Python it ends with exit code 1 and says what to install."""
+def test_an_old_python_is_an_error_that_says_what_to_install(tmp_path: Path, lock: Path) -> None:
     old = tmp_path / "old-python"
     old.write_text("#!/bin/sh\necho '[[3, 9, 2], \"/opt/python3.9\", true]'\n")
     old.chmod(0o755)
@@ -135,10 +134,9 @@ def test_names_what_is_missing(tmp_path: Path, lock: Path) -> None:
 
 
 @pytest.mark.slow
-def test_tells_why_a_package_cannot_be_installed(
+def test_the_last_line_has_the_reason_of_a_failure(
     tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last line has the cause, of an index that cannot be reached as well."""
     missing = tmp_path / "missing.lock"
     missing.write_text(lock.read_text().replace("mcpt-probe", "mcpt-missing"))
     done = run(tmp_path / "venv", missing, "--python", sys.executable, path="/nowhere")
@@ -153,10 +151,9 @@ def test_tells_why_a_package_cannot_be_installed(
     assert "the package index cannot be reached (Connection refused)" in done.stderr, done.stderr
 
 
-def test_runs_no_module_of_the_working_directory(
+def test_no_module_of_the_working_directory_is_run(
     tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A project may have a file for each module that the program or an interpreter that it asks imports."""
     trap = tmp_path / "project"
     trap.mkdir()
     for name in ("json", "importlib", "site", "venv", "subprocess"):
@@ -170,57 +167,52 @@ def test_runs_no_module_of_the_working_directory(
     assert not (tmp_path / "ran").exists()
 
 
-def test_can_be_read_by_an_old_python() -> None:
-    """The program's syntax is that of Python 3.8, so that it gets as far as its own message there."""
+def test_the_script_has_the_syntax_of_python_3_8() -> None:
+    """It must get as far as its own message."""
     ast.parse(PROGRAM.read_text(), feature_version=(3, 8))
 
 
 @pytest.mark.slow
-def test_damage_is_repaired(tmp_path: Path, lock: Path, path: str) -> None:
-    """An environment with the right stamp whose packages cannot be imported is built anew, and it is said."""
-    folder = tmp_path / "venv"
-    assert run(folder, lock, path=path).returncode == 0
-    next(folder.rglob("mcpt_probe.py")).unlink()
+def test_an_environment_with_a_broken_package_is_rebuilt(tmp_path: Path, lock: Path, path: str) -> None:
+    directory = tmp_path / "venv"
+    assert run(directory, lock, path=path).returncode == 0
+    next(directory.rglob("mcpt_probe.py")).unlink()
 
-    checked = run(folder, lock, "--imports", "mcpt_probe", "--check")
-    repaired = run(folder, lock, "--imports", "mcpt_probe", path=path)
+    checked = run(directory, lock, "--imports", "mcpt_probe", "--check")
+    repaired = run(directory, lock, "--imports", "mcpt_probe", path=path)
 
     assert checked.returncode == 1
     lines = repaired.stdout.splitlines()
     assert lines[0] == "what is installed does not work: ModuleNotFoundError: No module named 'mcpt_probe'"
-    assert lines[1] == f"creating {folder}"
-    assert value_in(folder) == "42"
+    assert lines[1] == f"creating {directory}"
+    assert value_in(directory) == "42"
 
 
 @pytest.mark.slow
-def test_what_does_not_work_is_not_ready(tmp_path: Path, lock: Path) -> None:
-    """When all could be installed and cannot be imported, the run fails, says so, and leaves no stamp."""
-    folder = tmp_path / "venv"
-    done = run(folder, lock, "--imports", "no_such_module", path=UV)
+def test_packages_that_cannot_be_imported_are_an_error(tmp_path: Path, lock: Path) -> None:
+    """No environment is left."""
+    directory = tmp_path / "venv"
+    done = run(directory, lock, "--imports", "no_such_module", path=UV)
 
-    told = (
-        "everything is installed, but cannot be used: ModuleNotFoundError: No module named 'no_such_module'"
-    )
-    assert (done.returncode, done.stderr) == (1, f"install-env: {told}\n")
+    reason = "ModuleNotFoundError: No module named 'no_such_module'"
+    message = f"everything is installed, but cannot be used: {reason}"
+    assert (done.returncode, done.stderr) == (1, f"install-env: {message}\n")
     assert "ready" not in done.stdout
-    assert not folder.exists()
-    assert json.loads(folder.with_name("venv.lock").read_text()) == {"failed": told}
+    assert not directory.exists()
+    assert json.loads(directory.with_name("venv.lock").read_text()) == {"failed": message}
 
 
-def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
-    """With the plugin's own lock what has to work is every package that pyproject.toml asks for.
-
-    But for uvloop, which the bridge can do without.
-    """
-    folder, asked = tmp_path / "venv", tmp_path / "asked"
-    python = folder / "bin" / "python"
+def test_by_default_every_dependency_of_the_project_is_imported(tmp_path: Path) -> None:
+    """Except uvloop, which is optional."""
+    directory, asked = tmp_path / "venv", tmp_path / "asked"
+    python = directory / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\necho "$3" >{asked}\necho broken >&2\nexit 1\n')
     python.chmod(0o755)
     root = PROGRAM.parents[1]
-    (folder / STAMP).write_text(hashlib.sha256((root / "requirements.lock").read_bytes()).hexdigest())
+    (directory / STAMP).write_text(hashlib.sha256((root / "requirements.lock").read_bytes()).hexdigest())
 
-    checked = processes.run([sys.executable, PROGRAM, "--dir", folder, "--check"])
+    checked = processes.run([sys.executable, PROGRAM, "--dir", directory, "--check"])
 
     assert checked.returncode == 1
     assert checked.stdout.splitlines()[0] == "what is installed does not work: broken"
@@ -231,18 +223,18 @@ def test_the_bridge_is_imported_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_goes_on_without_a_reader(tmp_path: Path, lock: Path) -> None:
-    """An editor that starts the installation and quits does not end it; the lock says who is at it."""
-    folder = tmp_path / "venv"
-    command = [sys.executable, str(PROGRAM), "--dir", str(folder), "--lock", str(lock)]
+def test_the_installation_continues_without_a_reader(tmp_path: Path, lock: Path) -> None:
+    """The lock has its process id."""
+    directory = tmp_path / "venv"
+    command = [sys.executable, str(PROGRAM), "--dir", str(directory), "--lock", str(lock)]
     with processes.begin(command, env={**os.environ, "PATH": UV}, stdout=-1, stderr=-1) as process:
         assert process.stdout
         assert process.stderr
-        assert process.stdout.readline() == f"creating {folder}\n"
-        assert json.loads(folder.with_name("venv.lock").read_text()) == {"pid": process.pid}
+        assert process.stdout.readline() == f"creating {directory}\n"
+        assert json.loads(directory.with_name("venv.lock").read_text()) == {"pid": process.pid}
         process.stdout.close()
         process.stderr.close()
         assert process.wait(50) == 0
 
-    assert value_in(folder) == "42"
-    assert json.loads(folder.with_name("venv.lock").read_text()) == {}
+    assert value_in(directory) == "42"
+    assert json.loads(directory.with_name("venv.lock").read_text()) == {}

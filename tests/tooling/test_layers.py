@@ -1,6 +1,6 @@
-"""The layers of the Python side: what every package may import, as one list, computed against the sources.
+"""The layers of the Python code: what every package may import.
 
-Imports inside of functions and under TYPE_CHECKING count as well: they hide an arrow, they do not turn it.
+Imports inside functions and under TYPE_CHECKING count as well.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYERS = {
     "neovim": "",
     "instances": "",
 }
-"""Package → packages it may import, from the top down: none names one that is above it."""
+"""Package → packages it may import, from the top down."""
 
 VOCABULARY = ("__init__", "errors", "jsonrpc", "rate_limit", "sdk", "values")
 """Modules that every package may import; they import the standard library, msgspec and each other."""
@@ -54,14 +54,14 @@ THIRD_PARTY = {
     "ruamel": "client_config",
     "tomlkit": "client_config",
 }
-"""Package of others → packages that may import it."""
+"""Third-party package → packages that may import it."""
 
 CALLS = "__future__ asyncio collections dataclasses enum itertools logging math secrets time typing weakref"
-"""All that `calls` may import beside the project: nothing in it does I/O."""
+"""What `calls` may import besides the project: it does no I/O."""
 
 
 class Arrow(NamedTuple):
-    """One import: `target` is a module of the bridge, `package.module`, or the name of a foreign package."""
+    """One import: `target` is a module of the bridge or the name of another package."""
 
     path: Path
     line: int
@@ -71,7 +71,7 @@ class Arrow(NamedTuple):
 
     @property
     def packages(self) -> tuple[str, str]:
-        """The two packages that it joins."""
+        """The importing and the imported package."""
         return self.source.partition(".")[0], self.target.partition(".")[0]
 
     @property
@@ -83,13 +83,13 @@ class Arrow(NamedTuple):
 
 
 def is_module(name: str) -> bool:
-    """Is there such a module or package in the bridge?"""
+    """Whether the bridge has this module or package."""
     path = BRIDGE.joinpath(*name.split("."))
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def arrows_of(path: Path) -> Iterator[Arrow]:
-    """Every import of a file."""
+    """The imports of a file."""
     parts = path.relative_to(BRIDGE).with_suffix("").parts
     source = ".".join(parts)
     for node in ast.walk(ast.parse(path.read_text())):
@@ -109,7 +109,7 @@ def arrows_of(path: Path) -> Iterator[Arrow]:
 
 @cache
 def arrows() -> list[Arrow]:
-    """Every import there is."""
+    """The imports of all files."""
     return [arrow for path in sorted(BRIDGE.rglob("*.py")) for arrow in arrows_of(path)]
 
 
@@ -122,19 +122,16 @@ def is_allowed(arrow: Arrow) -> bool:
     return target == source or target in VOCABULARY or target in LAYERS[source].split()
 
 
-def test_arrows_run_down() -> None:
-    """Nothing imports what the lists above do not let it."""
+def test_every_import_is_allowed() -> None:
     assert [str(arrow) for arrow in arrows() if not is_allowed(arrow)] == []
 
 
-def test_the_list_has_no_cycle() -> None:
-    """Every package stands above those that it may import, so there is none."""
+def test_the_list_of_layers_has_no_cycle() -> None:
     names = list(LAYERS)
     for position, (name, below) in enumerate(LAYERS.items()):
         assert set(below.split()) <= set(names[position + 1 :]), name
 
 
-def test_calls_do_no_io() -> None:
-    """The modules of a call import nothing that does I/O."""
+def test_calls_import_nothing_that_does_io() -> None:
     foreign = [arrow for arrow in arrows() if arrow.packages[0] == "calls" and not arrow.own]
     assert [str(arrow) for arrow in foreign if arrow.target not in CALLS.split()] == []

@@ -1,7 +1,6 @@
-"""The layers of the Lua side: what every file may require, as one list, computed against the sources.
+"""The layers of the Lua code: what every file may require.
 
-A require inside a function, `package.loaded[…]` and a module's name in a table of strings count as well: they
-hide an arrow, they do not turn it.
+A require inside a function, `package.loaded[…]` and a module name in a table of strings count as well.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ LAYERS = (
     "util/",
     "errors types",
 )
-"""From the top down: a file may require what stands below it. A name with a slash is a folder. Files of a
-folder may know each other; what else shares a line may not."""
+"""From the top down: a file may require what is listed below it. A name with a slash is a directory. Files of
+one directory may require each other; different names on one line may not."""
 
 EDITOR_LAYERS = (
     "language_server/",
@@ -59,18 +58,17 @@ EDITOR_LAYERS = (
 )
 """The same for the parts of editor/."""
 
-DRAWERS = "tools/ resources/ prompts/ agents/known/"
-"""One thing, one file, loaded by name (loading/bundled, agents/definitions); nothing else may mention
-them."""
+DEFINITIONS = "tools/ resources/ prompts/ agents/known/"
+"""One definition a file, loaded by name (loading/bundled, agents/definitions), required by no other file."""
 
 KNOWN_AGENTS = "agents/known/"
 
-DRAWERS_MAY = "init editor/ instances/ privacy/ files/ log content errors util/"
-"""All that they may require: what they are made of, and of the plugin itself its public API."""
+DEFINITIONS_MAY = "init editor/ instances/ privacy/ files/ log content errors util/"
+"""What definitions may require."""
 
 BY_NAME = {"loading/bundled": "", "loading/init": "loading/ext loading/python", "agents/definitions": ""}
-"""Files that put the name of a module together → what they reach so, besides drawers. In other files a name
-that ends in a dot stands for the whole folder."""
+"""Files that compute the name of a module → what they load in this way, besides definitions. In other files a
+name that ends in a dot means the whole directory."""
 
 TOKEN = re.compile(
     r"--\[(=*)\[.*?\]\1\]|--[^\n]*|\[(=*)\[.*?\]\2\]"
@@ -80,7 +78,7 @@ TOKEN = re.compile(
 
 
 class Arrow(NamedTuple):
-    """One mention of a module in a file; both as paths without extension, from the folder of the sources."""
+    """One mention of a module in a file; both as paths without extension below the source directory."""
 
     path: Path
     line: int
@@ -96,7 +94,7 @@ class Arrow(NamedTuple):
 
 
 class Tree:
-    """The modules below a folder and the arrows between them."""
+    """The modules in a directory and the arrows between them."""
 
     def __init__(self, root: Path, plugin: Path | None = None) -> None:
         self.modules = {
@@ -105,7 +103,7 @@ class Tree:
         if plugin:
             self.modules[plugin] = "plugin"
         self.names = set(self.modules.values())
-        self.odd: list[str] = []
+        self.unknown: list[str] = []
         self.arrows = [arrow for path in self.modules for arrow in self._arrows_of(path)]
 
     def _arrows_of(self, path: Path) -> Iterator[Arrow]:
@@ -122,7 +120,7 @@ class Tree:
                 before = [*before[1:], token]
 
     def _targets(self, path: Path, line: int, text: str, before: list[str]) -> list[str]:
-        """The modules that a string stands for."""
+        """The modules that a string names."""
         required = "require" in before[-2:]
         if text == "mcp-tools":
             return ["init"] if required else []
@@ -135,11 +133,11 @@ class Tree:
             return sorted(each for each in self.names if each.startswith(name))
         found = [each for each in (name, f"{name}/init") if each in self.names]
         if not found and (required or "%" in name):
-            self.odd.append(f"{path}:{line}: {source} → {text}: there is no such module")
+            self.unknown.append(f"{path}:{line}: {source} → {text}: no such module")
         return found[:1]
 
     def cycles(self) -> list[Arrow]:
-        """Every arrow from whose end a way leads back to its beginning."""
+        """The arrows that are part of a cycle."""
         below: dict[str, set[str]] = {name: set() for name in self.names}
         for arrow in self.arrows:
             below[arrow.source].add(arrow.target)
@@ -148,7 +146,7 @@ class Tree:
 
 
 def reached_from(start: str, below: dict[str, set[str]]) -> set[str]:
-    """Every module that the arrows lead to."""
+    """The modules that can be reached."""
     seen: set[str] = set()
     rest = [start]
     while rest:
@@ -158,28 +156,28 @@ def reached_from(start: str, below: dict[str, set[str]]) -> set[str]:
 
 
 def part_of(module: str) -> str:
-    """The folder of a module, or the module itself when it lies at the root."""
+    """The directory of a module, or the module itself if it is at the root."""
     top, slash, _ = module.partition("/")
     return KNOWN_AGENTS if module.startswith(KNOWN_AGENTS) else top + slash
 
 
 def layer_of(part: str, layers: tuple[str, ...] = LAYERS) -> int | None:
-    """Its place in the list, counted from the top."""
-    return next((place for place, line in enumerate(layers) if part in line.split()), None)
+    """The index of the layer, counted from the top."""
+    return next((index for index, line in enumerate(layers) if part in line.split()), None)
 
 
 def editor_part_of(module: str) -> str:
-    """The part of editor/ that a module of it belongs to."""
+    """The part of editor/ that contains a module."""
     return part_of(module.removeprefix("editor/"))
 
 
 def is_allowed(arrow: Arrow) -> bool:
-    """Does the list let the source require the target?"""
+    """Whether the source may require the target."""
     source, target = part_of(arrow.source), part_of(arrow.target)
-    if target in DRAWERS.split():
+    if target in DEFINITIONS.split():
         return source == target
-    if source in DRAWERS.split():
-        return target in DRAWERS_MAY.split()
+    if source in DEFINITIONS.split():
+        return target in DEFINITIONS_MAY.split()
     if source == target == "editor/":
         source, target = editor_part_of(arrow.source), editor_part_of(arrow.target)
         upper, lower = layer_of(source, EDITOR_LAYERS), layer_of(target, EDITOR_LAYERS)
@@ -189,11 +187,11 @@ def is_allowed(arrow: Arrow) -> bool:
 
 
 def unplaced(tree: Tree) -> list[str]:
-    """Modules of parts that the lists do not have."""
+    """Modules of parts that are not listed."""
     return sorted(
         name
         for name in tree.names
-        if (layer_of(part_of(name)) is None and part_of(name) not in DRAWERS.split())
+        if (layer_of(part_of(name)) is None and part_of(name) not in DEFINITIONS.split())
         or (part_of(name) == "editor/" and layer_of(editor_part_of(name), EDITOR_LAYERS) is None)
     )
 
@@ -203,24 +201,21 @@ def tree() -> Tree:
     return Tree(LUA, ROOT / "plugin" / "mcp-tools.lua")
 
 
-def test_arrows_run_down(tree: Tree) -> None:
-    """Nothing requires what the list above does not let it."""
+def test_every_require_is_allowed(tree: Tree) -> None:
     assert [str(arrow) for arrow in tree.arrows if not is_allowed(arrow)] == []
-    assert tree.odd == []
+    assert tree.unknown == []
 
 
-def test_every_file_has_a_place(tree: Tree) -> None:
-    """The list names every part, and nothing that is not there but what is to come."""
+def test_the_lists_name_every_part_and_nothing_else(tree: Tree) -> None:
     assert unplaced(tree) == []
     parts = {part_of(name) for name in tree.names}
     assert {part for line in LAYERS for part in line.split()} - parts == set()
-    assert set(DRAWERS.split()) <= parts
+    assert set(DEFINITIONS.split()) <= parts
     editor_parts = {editor_part_of(name) for name in tree.names if part_of(name) == "editor/"}
     assert {part for line in EDITOR_LAYERS for part in line.split()} == editor_parts
 
 
-def test_there_is_no_cycle(tree: Tree) -> None:
-    """No module comes back to itself, not within a folder either."""
+def test_modules_have_no_cycle(tree: Tree) -> None:
     assert [str(arrow) for arrow in tree.cycles()] == []
 
 
@@ -229,11 +224,11 @@ FOREIGN = re.compile(
     r"|(?P<string>['\"][^'\"]*['\"]))"
 )
 BY_VARIABLE = {"loading/bundled", "init", "scope/listing", "registry/store", "util/optional"}
-"""Files that `require` a module of ours by a variable, and the one that loads those that are not ours."""
+"""Files that `require` our modules by a variable, and the one that loads other modules."""
 
 
 def foreign(source: str, text: str) -> list[str]:
-    """The modules that a file requires and that are neither ours nor Neovim's, or may not be."""
+    """The modules that a file requires and that are, or may be, neither ours nor Neovim's."""
     code = re.sub(r"--[^\n]*", "", text)
     return [
         f"{source}: {name}"
@@ -242,7 +237,7 @@ def foreign(source: str, text: str) -> list[str]:
     ]
 
 
-def test_modules_that_are_not_ours_are_loaded_by_one_file(tree: Tree) -> None:
-    """A plain `require` of a module that is not installed runs a file of the working directory."""
+def test_modules_of_others_are_loaded_by_one_file(tree: Tree) -> None:
+    """A plain `require` of a missing module may run a file of the working directory."""
     found = [each for path, name in tree.modules.items() for each in foreign(name, path.read_text())]
     assert found == []

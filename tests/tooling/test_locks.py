@@ -1,4 +1,4 @@
-"""The locks: whole, in step with each other, and without any address."""
+"""The lock files: complete, consistent, and without URLs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock", "bench/serena.lock"]
 DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock", "bench/wrk.lock"]
-NPM_LOCKS = [f"{folder}/package-lock.json" for folder in ("tests/npm", "tests/clients/npm", "bench/npm")]
+NPM_LOCKS = [
+    f"{directory}/package-lock.json" for directory in ("tests/npm", "tests/clients/npm", "bench/npm")
+]
 
 
 def pins(name: str) -> dict[str, str]:
@@ -20,8 +22,7 @@ def pins(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [*PYTHON_LOCKS, *DEBIAN_LOCKS, *NPM_LOCKS])
-def test_names_no_address(name: str) -> None:
-    """A lock holds versions and hashes; where to download from is the machine's setting."""
+def test_a_lock_contains_no_url(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text
     assert '"resolved"' not in text
@@ -29,30 +30,26 @@ def test_names_no_address(name: str) -> None:
 
 @pytest.mark.parametrize("name", PYTHON_LOCKS)
 def test_every_python_package_has_hashes(name: str) -> None:
-    """Each pinned package is followed by at least one hash."""
     text = (ROOT / name).read_text()
     stanzas = re.findall(r"^[\w.-]+==.*(?:\n    --hash=sha256:[0-9a-f]{64}.*)+", text, re.MULTILINE)
     assert len(stanzas) == len(pins(name)) > 0
 
 
-def test_development_lock_holds_the_runtime() -> None:
-    """Tests run on the very versions that users get."""
+def test_the_development_lock_contains_the_versions_of_the_runtime_lock() -> None:
     runtime, development = pins("requirements.lock"), pins("requirements-dev.lock")
     assert runtime.items() <= development.items()
     assert {"mcp", "aiohttp", "msgpack"} <= runtime.keys()
 
 
 @pytest.mark.parametrize("name", NPM_LOCKS)
-def test_every_npm_package_has_integrity(name: str) -> None:
-    """Each npm package is pinned by content; the first entry is the folder itself."""
+def test_every_npm_package_has_an_integrity_hash(name: str) -> None:
     packages = json.loads((ROOT / name).read_text())["packages"]
     assert [path for path, package in packages.items() if path and "integrity" not in package] == []
     assert len(packages) > 1
 
 
 @pytest.mark.parametrize("name", DEBIAN_LOCKS)
-def test_debian_locks_are_well_formed(name: str) -> None:
-    """Each line of a Debian lock is a hash, a file and its place in the pool."""
+def test_each_line_of_a_debian_lock_has_hash_file_and_path(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
     assert lines
     assert all(re.fullmatch(r"[0-9a-f]{64} [^\s/]+\.deb pool/\S+\.deb", line) for line in lines)

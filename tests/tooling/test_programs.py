@@ -1,4 +1,4 @@
-"""`make demo`, `make trace` and `make run`, as a user starts them."""
+"""`make demo`, `make trace` and `make run`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ ENV_FILE = ROOT / ".deps" / "run.env"
 
 
 @pytest.mark.slow
-def test_demo_goes_well(home: Home) -> None:
-    """Without a terminal it prints the screens at 80x24, checks each step, and ends with what to do next."""
+def test_the_demo_prints_its_screens_and_checks_each_step(home: Home) -> None:
     demo = [sys.executable, ROOT / "scripts" / "demo"]
     done = processes.run(demo, env=home.environment(), timeout=80, stdin=subprocess.DEVNULL)
 
@@ -36,8 +35,7 @@ def test_demo_goes_well(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_trace_draws_the_path_of_a_call() -> None:
-    """Each line names a file that exists, once: from the bridge to the tool and back."""
+def test_the_trace_names_each_file_of_a_call_once() -> None:
     done = processes.run([sys.executable, ROOT / "scripts" / "trace", "--plain"], timeout=50)
     assert done.returncode == 0, done.stderr
     files = re.findall(r"^((?:bridge|lua)/\S+)", done.stdout, re.MULTILINE)
@@ -48,14 +46,14 @@ def test_trace_draws_the_path_of_a_call() -> None:
 
 
 def drain(terminal: int) -> None:
-    """Take what a screen would show; at the end there is nobody left to write."""
+    """Reads the output of a terminal until it is closed."""
     with contextlib.suppress(OSError):
         os.read(terminal, 65536)
 
 
 @pytest.fixture
 async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
-    """Neovim as `make run` opens it: in a terminal, first on PATH, with the person's configuration."""
+    """Neovim as `make run` starts it: in a terminal, first on PATH, with the user's configuration."""
     program_first = os.pathsep.join([str(nvim_program.parent), os.environ["PATH"]])
     config = home.make("config") / "nvim"
     config.mkdir()
@@ -87,8 +85,7 @@ async def run_nvim(home: Home, nvim_program: Path) -> AsyncIterator[Nvim]:
 
 
 @pytest.mark.slow
-async def test_run_is_ready_for_a_client(run_nvim: Nvim) -> None:
-    """`make run` shows how to reach the bridge, and a shell can read it; both are gone when Neovim is."""
+async def test_make_run_shows_the_endpoint_and_writes_it_to_a_private_file(run_nvim: Nvim) -> None:
     shown = await run_nvim.wait_for(
         "local b = vim.fn.bufnr('mcp-tools://endpoint')"
         " return b > 0 and table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, false), '\\n')",
@@ -114,8 +111,7 @@ async def test_run_is_ready_for_a_client(run_nvim: Nvim) -> None:
             await client.get(health)
 
 
-def test_run_needs_a_terminal() -> None:
-    """Without a terminal `make run` says so instead of filling a pipe with escape codes."""
+def test_make_run_needs_a_terminal() -> None:
     done = processes.run([sys.executable, ROOT / "scripts" / "run"])
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr

@@ -1,4 +1,4 @@
-"""The recipes of the help: each runs unchanged in a real Neovim and does what its text says."""
+"""The recipes of the help run unchanged in a real Neovim."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ async def call(nvim: Nvim, name: str, **arguments: Any) -> Any:
     return (await nvim.wait_for("return Called"))[0]
 
 
-async def test_tools(nvim: Nvim) -> None:
-    """Tools answer at once, later, with progress, and with an image."""
+async def test_the_recipes_of_tools_work(nvim: Nvim) -> None:
     assert await call(nvim, "word_count", text="one two") == {"words": 2}
     assert re.fullmatch(r"[0-9a-f]{7,} First steps\n", await call(nvim, "recent_commits", count=3))
     assert (await call(nvim, "recent_commits", count=0))["code"] == "validation_error"
@@ -94,8 +93,7 @@ async def test_tools(nvim: Nvim) -> None:
     assert blocks == ["new.png", "image/png", len(PNG)]
 
 
-async def test_a_tool_that_asks(nvim: Nvim) -> None:
-    """The tool asks only if unsaved text would be lost, and gives that reason; an approval runs it."""
+async def test_the_recipe_of_approval_asks_only_when_text_would_be_lost(nvim: Nvim) -> None:
     await nvim.lua("vim.cmd('edit b.txt | edit c.txt')")
     assert await call(nvim, "close_others") == {"closed": 2, "kept": []}
 
@@ -114,8 +112,7 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
     assert await nvim.lua("return Asked") == "1 buffers have unsaved changes"
 
 
-async def test_tools_of_a_plugin(nvim: Nvim) -> None:
-    """The file of a plugin is found automatically, and its tools call the plugin."""
+async def test_the_recipe_of_a_plugin_is_found_and_works(nvim: Nvim) -> None:
     await nvim.lua("probe.core.get()")
     await nvim.wait_for("return require('mcp-tools').list_tools().bookmarks_list ~= nil")
     assert await call(nvim, "bookmarks_add", path="a.txt", line=2) == "set"
@@ -142,8 +139,7 @@ async def ask(nvim: Nvim, kind: str, name: str) -> Any:
     )
 
 
-async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
-    """The resource contains the notes; the prompt contains the staged changes, or fails if there are none."""
+async def test_the_recipes_of_a_resource_and_a_prompt_work(nvim: Nvim, project: Path) -> None:
     await nvim.lua("vim.cmd('Note look at a.txt')")
     error, text = await ask(nvim, "resource", "notes://mine")
     assert error is None
@@ -158,9 +154,8 @@ async def test_resource_and_prompt(nvim: Nvim, project: Path) -> None:
     assert "+changed" in text
 
 
-def test_every_recipe_is_tried() -> None:
-    """Every recipe is tested, and every client has a command."""
-    tried = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin"}
-    assert set(recipes()) == tried
+def test_every_recipe_is_tested_and_every_client_has_a_command() -> None:
+    tested = {"sync", "async", "streaming", "approval", "image", "resource", "prompt", "plugin"}
+    assert set(recipes()) == tested
     named = set(re.findall(r":McpTools connect ([\w-]+)$", CLIENT_HELP, re.MULTILINE))
     assert named == CLIENTS.keys()

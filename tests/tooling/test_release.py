@@ -1,4 +1,4 @@
-"""What is published: one version everywhere, files that the registries take, and packages that work."""
+"""Releases: one version everywhere, valid registry files, and packages that work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import dist
 import release
 
 FACTS = release.facts(ROOT)
-# What the registry's schema of 2025-12-11 and the rules beside it ask of the fields that our entry has.
+# What the registry's schema of 2025-12-11 and its other rules require of the fields in our entry.
 ENTRY: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -68,28 +68,24 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def test_one_version() -> None:
-    """pyproject.toml, Python, Lua and the newest section of the change log name the same version."""
+def test_every_file_names_the_same_version() -> None:
     assert set(release.versions(ROOT).values()) == {FACTS.version}
 
 
-def test_entry_of_the_registry() -> None:
-    """It has what the MCP registry asks for, and the readme that PyPI shows has the line of ownership."""
+def test_the_registry_entry_is_valid_and_the_readme_has_its_ownership_line() -> None:
     entry = release.server_json(FACTS)
     jsonschema.validate(entry, ENTRY)
     assert {entry["version"], *(package["version"] for package in entry["packages"])} == {FACTS.version}
     assert f"mcp-name: {entry['name']}" in (ROOT / "README.md").read_text()
 
 
-def test_what_a_client_runs_by_it() -> None:
-    """`uvx PACKAGE` runs the program that is called like the package; there is one."""
+def test_the_package_has_a_command_of_the_same_name() -> None:
     scripts = re.search(r"(?ms)^\[project\.scripts\]\n(.*?)^\[", (ROOT / "pyproject.toml").read_text())
     assert scripts
     assert re.findall(r"(?m)^([\w-]+) = ", scripts[1]) == ["mcp-tools", FACTS.name]
 
 
-def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
-    """It is Lua without any call, and names every module and folder that the plugin has, and nothing else."""
+def test_the_rockspec_contains_every_file_of_the_plugin(nvim_program: Path, tmp_path: Path) -> None:
     files = release.tracked(ROOT)
     path = tmp_path / f"{release.ROCK}-{FACTS.version}-1.rockspec"
     path.write_text(release.rockspec(FACTS, files))
@@ -107,7 +103,7 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
         "conf/requirements.lock",
     ):
         assert (rock / name).is_file()
-    # Names that LuaRocks uses itself in the folder of a rock.
+    # Names that LuaRocks itself uses in the directory of a rock.
     assert not {"lua", "lib", "rock_manifest"} & set(spec["build"]["copy_directories"])
     done = processes.run(
         [sys.executable, rock / "scripts" / "install-env", "--check", "--dir", tmp_path / "env"]
@@ -115,15 +111,14 @@ def test_rockspec(nvim_program: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_cut(tmp_path: Path) -> None:
-    """A new version is written into every place, once; what is unreleased is its section."""
+def test_a_release_writes_its_version_everywhere_once(tmp_path: Path) -> None:
     for name in (*release.VERSIONED, "CHANGELOG.md", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     log = tmp_path / "CHANGELOG.md"
     log.write_text(f"# Log\n\n{release.UNRELEASED}\n\n- New.\n\n## {FACTS.version}\n\n- Old.\n")
 
-    # As it is until an owner is known.
+    # The state before an owner is known.
     for name in ("pyproject.toml", "README.md"):
         text = (tmp_path / name).read_text()
         (tmp_path / name).write_text(text.replace(f"{FACTS.owner}/mcp-tools", "OWNER/mcp-tools"))
@@ -148,8 +143,7 @@ def test_cut(tmp_path: Path) -> None:
     assert "nothing" in cut("9.8.8", "").stderr
 
 
-def test_licences() -> None:
-    """Every package of the runtime says its licence, and none is one that binds those who use it."""
+def test_the_licences_of_all_packages_are_permissive() -> None:
     names = release.licence_names(ROOT / "requirements.lock")
     assert {"aiohttp", "mcp", "msgpack", "pywin32", "uvicorn"} <= set(names)
     kinds = {name: release.licence_of(name)[0] for name in names}
@@ -159,8 +153,7 @@ def test_licences() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.timeout(180)  # packages are fetched where no cache has them
-def test_dist(tmp_path: Path) -> None:
-    """Built twice it is the same; installed, its programs serve an editor that has the rock alone."""
+def test_builds_are_reproducible_and_installed_programs_work(tmp_path: Path) -> None:
     if _nvims.REQUIRED not in _nvims.read()["found"]:
         pytest.skip(f"Neovim {_nvims.REQUIRED} is not installed")
     program = [sys.executable, ROOT / "scripts" / "dist.py", "--out"]

@@ -1,4 +1,4 @@
-"""The test fixtures themselves: what they start answers, and what they miss would show."""
+"""Checks of the fixtures and rules of the tests."""
 
 from __future__ import annotations
 
@@ -19,25 +19,23 @@ from tests.support.nvim import ROOT, Nvim
 Spawn = Callable[..., Awaitable[Nvim]]
 
 
-async def test_folders_are_private(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """Every folder that Neovim writes to lies in the test's home."""
+async def test_directories_of_neovim_are_private_to_the_test(spawn_nvim: Spawn, tmp_path: Path) -> None:
     nvim = await spawn_nvim(cwd=tmp_path)
-    places = await nvim.lua(
+    directories = await nvim.lua(
         "return vim.tbl_map(vim.fn.stdpath, {'config', 'data', 'state', 'cache', 'run', 'log'})"
     )
-    assert all(place.startswith(str(nvim.home.path)) for place in places)
+    assert all(path.startswith(str(nvim.home.path)) for path in directories)
     assert await nvim.lua("return vim.fn.getcwd()") == str(tmp_path)
 
 
-async def test_broken_init_is_reported(spawn_nvim: Spawn) -> None:
-    """A Neovim that ends at once fails the test with what it said."""
+async def test_a_neovim_that_exits_at_once_fails_the_test_with_its_output(spawn_nvim: Spawn) -> None:
     with pytest.raises(AssertionError, match="exit code 3"):
         await spawn_nvim(init_lua="os.exit(3)")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
-def test_leaked_processes_are_seen() -> None:
-    """A process that is left running is found, also when its parent has ended, and not once it has ended."""
+def test_a_leaked_process_is_found() -> None:
+    """Also after its parent has exited."""
     before = set(leaks.descendants())
     command = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!"]
     orphan = int(processes.run(command, check=True).stdout)
@@ -48,8 +46,7 @@ def test_leaked_processes_are_seen() -> None:
     assert not leaks.left_over(before)
 
 
-def test_a_program_that_takes_too_long() -> None:
-    """What it has started is killed with it, and the failure says what was run."""
+def test_a_process_that_times_out_is_killed_with_its_children() -> None:
     before = set(leaks.descendants())
     with pytest.raises(subprocess.TimeoutExpired, match="sleep 60"):
         processes.run(["sh", "-c", "sleep 60; true"], timeout=0.2)
@@ -61,15 +58,14 @@ STARTS = re.compile(
     r"|pty\.(fork|spawn)|subprocess\.(Popen|run|call|check_\w+|get\w*output))"
 )
 EXEMPT = (
-    "tests/lua/fixtures/",  # programs that the plugin starts
+    "tests/lua/fixtures/",  # processes started by the plugin
     "tests/support/processes.py",
-    "tests/support/upstreams/",  # servers that the bridge starts
-    "tests/support/python_tools/",  # tools in Python, which the plugin's process runs
+    "tests/support/upstreams/",  # servers started by the bridge
+    "tests/support/python_tools/",  # tools run by the worker
 )
 
 
-def test_processes_are_started_in_one_place() -> None:
-    """Tests and benchmarks start processes through tests/support/processes.py, each with its own session."""
+def test_processes_are_started_by_tests_support_processes_only() -> None:
     files = [path for part in ("tests", "bench") for path in sorted((ROOT / part).rglob("*.py"))]
     names = {path: path.relative_to(ROOT).as_posix() for path in files}
     found = [
@@ -82,8 +78,8 @@ def test_processes_are_started_in_one_place() -> None:
     assert found == []
 
 
-def test_specs_wait_for_their_terminals() -> None:
-    """They open terminals with `t.terminal()`: one that is closed before its program runs ends the editor."""
+def test_specs_open_terminals_with_the_helper() -> None:
+    """One that is closed before its program runs ends the editor."""
     opens = re.compile(r"vim\.cmd(?!.*McpTools).*\bterm(inal)?\b|\btermopen\b|\bpty\b")
     specs = sorted((ROOT / "tests" / "lua").rglob("*_spec.lua"))
     assert [path.name for path in specs if opens.search(path.read_text())] == []

@@ -24,7 +24,7 @@ async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: P
         " execute = function(ctx) ctx('hello') end })"
     )
     entry = await bridge.nvim.lua(ENTRY, "stdio")
-    assert entry["name"] == "nvim-tools"
+    assert (entry["type"], entry["name"]) == ("stdio", "nvim-tools")
     assert bridge.token not in str(entry)
     env = {each["name"]: each["value"] for each in entry["env"]}
     trap = f"open({str(tmp_path / 'ran')!r}, 'w')\n"

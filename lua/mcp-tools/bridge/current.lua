@@ -169,7 +169,8 @@ function M.acp_entry(transport)
   for name, value in vim.spairs(relay.env) do
     table.insert(env, { name = name, value = value })
   end
-  return { name = NAME, command = relay.command, args = relay.args, env = env }
+  -- ACP v2 requires `type`; agents of v1 ignore it here.
+  return { type = 'stdio', name = NAME, command = relay.command, args = relay.args, env = env }
 end
 
 local announcers = {} ---@type (fun(): string?)[]

@@ -12,7 +12,7 @@ describe('registration with OpenCode', function()
 
   local sent ---@type table[] what was sent to the bridge, the latest last
 
-  --- A bridge is ready, on a channel of its own.
+  --- A bridge is ready, on its own channel.
   local function bridge(channel, port)
     current.state, current.port, current.process = 'ready', port or 4711, {}
     current.launch = { host = '127.0.0.1', identity = { token = 'the token of the bridge' } }
@@ -20,7 +20,7 @@ describe('registration with OpenCode', function()
     current.changed()
   end
 
-  --- The bridge reports how the servers are.
+  --- The bridge reports the state of the servers.
   local function report(state, fault)
     current.reported.integrations = { { url = URL, state = state, fault = fault or '' } }
     current.changed()
@@ -35,7 +35,7 @@ describe('registration with OpenCode', function()
     integrations.follow()
   end
 
-  --- The only server that is known, as soon as there is one.
+  --- Waits for the only known server.
   local function known()
     return t.wait(function() return integrations.status()[1] end, 2000, 'a server')
   end
@@ -178,7 +178,7 @@ end)
 local CHECKOUT = vim.env.CLAUDECODE
 
 describe('claudecode.nvim', function()
-  it('has the agent of Claude Code stay off for as long as it runs', function()
+  it('disables the agent for Claude Code while it runs', function()
     t.eq(nil, agent.skip())
     package.loaded.claudecode = { state = {} }
     t.eq(nil, agent.skip())

@@ -24,7 +24,7 @@ describe('permissions', function()
     t.eq({ 'my_file_read' }, names())
   end)
 
-  it('are not given if there are none, or if Neovim would not ask either', function()
+  it('are not granted if there are none, or if Neovim would not ask either', function()
     config.setup({ tools = { 'file_write' } })
     local none, why = names()
     t.eq(nil, none)
@@ -35,7 +35,7 @@ describe('permissions', function()
     t.matches('Set it to "ask" first', why)
   end)
 
-  it('are never for tools that write or run something', function()
+  it('never include tools that write or run something', function()
     config.setup({
       tools = { all = true, editor_command = true, editor_eval_lua = true, plugin_call = true },
       approval = { default = 'ask' },

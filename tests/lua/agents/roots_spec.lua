@@ -34,7 +34,7 @@ before_each(function()
 end)
 after_each(function() vim.cmd.cd(vim.fn.fnameescape(before)) end)
 
-it('include the work trees of a repository, from each of them', function()
+it('include the working trees of a repository, from each of them', function()
   local bank = repository('bank')
   local tree, claimed = vim.fs.joinpath(top, 'tree'), vim.fs.joinpath(top, 'claimed')
   git(bank, 'worktree', 'add', '-q', tree)

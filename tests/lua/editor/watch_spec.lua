@@ -10,7 +10,7 @@ describe('a watched file', function()
   local function watched(name)
     local seen = { count = 0 }
     seen.stop = watch.file(project.root .. '/' .. name, function() seen.count = seen.count + 1 end)
-    --- Waits until something is heard after `fn`.
+    --- Waits for a notification after `fn`.
     function seen.after(fn)
       vim.wait(50)
       local before = seen.count
@@ -20,7 +20,7 @@ describe('a watched file', function()
     return seen
   end
 
-  it('is heard of in a directory that does not exist yet, is deleted, and made again', function()
+  it('is noticed in a directory that does not exist yet, is deleted, and created again', function()
     local seen = watched('new/deep/a.txt')
     seen.after(function() project.write('new/deep/a.txt', 'one') end)
     seen.after(function() project.write('new/deep/a.txt', 'two') end)
@@ -40,7 +40,7 @@ describe('a watched file', function()
     t.eq(before, seen.count)
   end)
 
-  it('is heard of when a directory above it is renamed or replaced', function()
+  it('is noticed when a directory above it is renamed or replaced', function()
     project.write('top/middle/deep/a.txt', 'one')
     project.write('other/middle/deep/a.txt', 'two')
     local seen = watched('top/middle/deep/a.txt')
@@ -50,7 +50,7 @@ describe('a watched file', function()
     seen.stop()
   end)
 
-  it('is heard of by writes of the editor where the system has no more watches', function()
+  it('is noticed by writes of the editor if the system has no more watches', function()
     local new = vim.uv.new_fs_event
     vim.uv.new_fs_event = function() -- luacheck: ignore 122
       return nil, 'EMFILE: too many open files', 'EMFILE'

@@ -15,7 +15,7 @@ describe('a lock', function()
 
   after_each(function() vim.fn.delete(base, 'rf') end)
 
-  it('is had by one at a time', function()
+  it('is held by one owner at a time', function()
     local mine = t.ok(lock_file.take(path))
     t.eq({ nil, nil }, { lock_file.take(path) })
     t.eq(true, mine:is_held())
@@ -24,7 +24,7 @@ describe('a lock', function()
     t.ok(lock_file.take(path))
   end)
 
-  it('that its owner left behind is taken away, the next time it can be had', function()
+  it('that its owner left behind is removed after a while', function()
     for _, seconds in ipairs({ 10, -10 }) do
       local dead = t.ok(lock_file.take(path))
       age(seconds)
@@ -38,7 +38,7 @@ describe('a lock', function()
     t.eq({}, vim.fn.readdir(base))
   end)
 
-  it('that was replaced by something else is lost, and nobody waits for it', function()
+  it('that was replaced by something else is lost, and is not awaited', function()
     local mine = t.ok(lock_file.take(path))
     assert(vim.uv.fs_unlink(path))
     vim.fn.system({ 'mkfifo', path })
@@ -48,14 +48,14 @@ describe('a lock', function()
     t.eq(true, t.ok(lock_file.take(path)):is_held())
   end)
 
-  it('in use is left alone', function()
+  it('in use is not removed', function()
     local mine = t.ok(lock_file.take(path))
     age(1)
     lock_file.take(path)
     t.eq(true, mine:is_held())
   end)
 
-  it('in a folder that is not there says so', function()
+  it('in a missing directory returns an error', function()
     local lock, err = lock_file.take(base .. '/nowhere/x.lock')
     t.eq(nil, lock)
     t.matches('cannot write', err)
@@ -63,7 +63,7 @@ describe('a lock', function()
 end)
 
 describe('media types', function()
-  it('are text or not', function()
+  it('are text or binary', function()
     for _, text in ipairs({
       'text/plain',
       'TEXT/HTML; charset=utf-8',
@@ -93,7 +93,7 @@ describe('media types', function()
     t.ok(not mime.is_text_mime(5))
   end)
 
-  it('come from the name, unless the bytes say otherwise', function()
+  it('follow from the name, unless the bytes differ', function()
     t.eq('image/png', mime.of_file('a/b.PNG', 'x'))
     t.eq('text/plain', mime.of_file('/a.b/c.json'))
     t.eq('text/plain', mime.of_file('Makefile', 'all:\n'))

@@ -13,8 +13,7 @@ before_each(function()
 end)
 after_each(project.close)
 
---- What becomes of a call, without anyone to ask, and what it costs: ms of the processor, so that a busy machine does
---- not count.
+--- The decision on a call without a user, and its CPU time in ms, which does not depend on the load of the machine.
 local function call(tool, args, kind)
   local begun = os.clock()
   core.get().gateway.ask = function(question, answer)
@@ -27,7 +26,7 @@ local function call(tool, args, kind)
 end
 
 describe('a path', function()
-  it('is resolved part by part, wherever it goes on after what does not exist', function()
+  it('is resolved part by part, even after a part that does not exist', function()
     local root = project.root
     vim.fn.mkdir(project.base .. '/out/deep', 'p')
     vim.fn.mkdir(root .. '/sub', 'p')
@@ -49,7 +48,7 @@ describe('a path', function()
     end
   end)
 
-  it('takes no time that grows with it', function()
+  it('is resolved in linear time', function()
     for _, path in ipairs({ ('a/'):rep(32768), ('%61/'):rep(16384), ('a/../'):rep(13000), ('[a]/'):rep(16000) }) do
       for _, prefix in ipairs({ '', '/', project.root .. '/', 'file://' .. project.root .. '/' }) do
         local message, ms = call('file_read', { path = prefix .. path })
@@ -75,7 +74,7 @@ describe('a path', function()
     end
   end)
 
-  it('that is relative to a folder which is gone is denied with the reason', function()
+  it('that is relative to a deleted directory is denied with the reason', function()
     local folder = project.root .. '/gone'
     vim.fn.mkdir(folder)
     vim.cmd.cd(folder)
@@ -87,7 +86,7 @@ describe('a path', function()
   end)
 end)
 
-it('paths without number are not judged', function()
+it('too many paths are not judged', function()
   local many = t.lines(300000, '/p/%d')
   require('mcp-tools').register({
     name = 'many',
@@ -110,7 +109,7 @@ it('paths without number are not judged', function()
 end)
 
 describe('paths that are costly to judge', function()
-  --- The places, found in little time; the least of three counts, since a collection of garbage may fall into one.
+  --- The targets, found in little time; the least of three counts, since garbage collection may be in one.
   local function judged(list)
     local best, places = math.huge, nil
     for _ = 1, 3 do
@@ -122,7 +121,7 @@ describe('paths that are costly to judge', function()
     return places
   end
 
-  it('take little time, be they many', function()
+  it('are judged in little time, even if there are many', function()
     vim.fn.mkdir(project.root .. '/*')
     local parts = { '.1', 'b/', 'a/../', '$a', '$a$b$c', '*/../', '{', ' (', '.~1~', '.bak', '%25', './', '[a]' }
     for _, part in ipairs(parts) do
@@ -151,13 +150,13 @@ describe('paths that are costly to judge', function()
     t.eq({ 120, nil }, { #judged(list), judged(list)[1].bad })
   end)
 
-  it('are not looked at when no file can be there', function()
+  it('are not checked when no file can exist there', function()
     t.matches('a name that is longer than 765 bytes', select(2, paths.resolve('/' .. ('x'):rep(766))))
     t.matches('more than 255 parts', select(2, paths.resolve(('/a'):rep(256))))
     t.eq(('/a'):rep(255), (paths.resolve(('/a'):rep(255))))
   end)
 
-  it('are unclear when they name many that may be patterns or variables', function()
+  it('are unclear when they name many possible patterns or variables', function()
     vim.fn.mkdir(project.root .. '/[a]/b', 'p')
     local function unclear(path) return targets.by({ path = project.root .. path })[1].unclear end
     t.eq({ nil, nil }, { unclear('/[a]'), unclear(('/[a]/..'):rep(17)) })
@@ -170,7 +169,7 @@ describe('paths that are costly to judge', function()
 end)
 
 describe('a project', function()
-  it('is neither the top of the file system nor the home folder', function()
+  it('is neither the root of the file system nor the home directory', function()
     local home = vim.env.HOME
     vim.env.HOME = project.base
     project.write(project.base .. '/.profile', 'hidden')
@@ -196,7 +195,7 @@ describe('a project', function()
     vim.env.HOME = home
   end)
 
-  it('keeps its place when its folder is made a link later, with other projects beside it', function()
+  it('keeps its path when its directory becomes a link later', function()
     local one, two = project.base .. '/one', project.base .. '/two'
     vim.fn.mkdir(one)
     vim.fn.mkdir(two)
@@ -209,8 +208,8 @@ describe('a project', function()
   end)
 end)
 
-describe('what a call names', function()
-  --- How often the system is asked about a path while `fn` runs.
+describe('the targets of a call', function()
+  --- The number of system calls for paths while `fn` runs.
   local function looks(fn)
     local count, before = 0, {}
     for _, name in ipairs({ 'fs_readlink', 'fs_lstat' }) do
@@ -228,7 +227,7 @@ describe('what a call names', function()
     return count, result
   end
 
-  it('is looked at once where many files are in the same folders', function()
+  it('are checked once for many files in the same directories', function()
     local deep = project.root .. '/' .. ('d/'):rep(20)
     vim.fn.mkdir(deep, 'p')
     local list = {}
@@ -240,7 +239,7 @@ describe('what a call names', function()
     t.ok(count < 200, count .. ' looks')
   end)
 
-  it('is not looked at beyond so many parts of all paths', function()
+  it('are not checked beyond a number of path components', function()
     local list = {}
     for i = 1, 100 do
       list[i] = project.root .. ('/.'):rep(100) .. '/' .. i
@@ -251,7 +250,7 @@ describe('what a call names', function()
     t.eq(true, bad[1].sensitive)
   end)
 
-  it('is judged once by a name that comes again and again', function()
+  it('are judged once if a name is repeated', function()
     local list = {}
     for i = 1, 1000 do
       list[i] = { ['none/such'] = i }

@@ -1,4 +1,4 @@
--- What clients may see of buffers and files: the same verdict however they are named.
+-- What clients may see of buffers and files: the same decision for every name of it.
 
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
@@ -16,7 +16,7 @@ before_each(function()
 end)
 after_each(project.close)
 
---- A buffer that a plugin filled, as plugins do it.
+--- A buffer that was filled by a plugin.
 local function shown(name, buftype)
   vim.cmd.enew()
   if name then
@@ -37,7 +37,7 @@ local function call(tool, args)
   return made, asked
 end
 
---- Everything that could give the text of the current buffer without a question.
+--- All ways to read the current buffer without a question.
 local function ways(bufnr)
   local texts = {}
   local function add(outcome) table.insert(texts, vim.inspect(outcome.payload or outcome.error)) end
@@ -70,7 +70,7 @@ local function ways(bufnr)
 end
 
 describe('a buffer that is not a regular file', function()
-  it('gives its text by no way without a question', function()
+  it('cannot be read in any way without a question', function()
     local cases = {
       { 'fugitive://' .. project.root .. '/.git//0/.env', 'nowrite' },
       { 'fugitive://' .. project.root .. '/.git//0/a.lua', 'nowrite' },
@@ -102,7 +102,7 @@ describe('a buffer that is not a regular file', function()
     end
   end)
 
-  it('is asked for each time, and denied where its name is sensitive', function()
+  it('needs approval each time, and is denied if its name is sensitive', function()
     local function verdict(name, buftype)
       local made, asked = call('file_read', { bufnr = shown(name, buftype) })
       return asked and asked.reason or made.outcome.error.message, asked and asked.choices
@@ -127,7 +127,7 @@ describe('a buffer that is not a regular file', function()
     t.eq('scp://[secret]@host/a.lua is not a regular file', asked.reason)
   end)
 
-  it('is not taken for the file of its name', function()
+  it('is not read instead of the file with its name', function()
     project.write('a.lua', 'on disk\n')
     shown(project.root .. '/a.lua', 'acwrite')
     local made = call('file_read', { path = project.root .. '/a.lua' })
@@ -145,7 +145,7 @@ describe('a buffer that is not a regular file', function()
   end)
 end)
 
-it('buffers of a file are found among many, by the file that a name leads to now', function()
+it('buffers of a file are found among many, by the current target of a link', function()
   for i = 1, 300 do
     vim.fn.bufadd(('%s/many/%d.lua'):format(project.root, i))
   end
@@ -159,19 +159,19 @@ it('buffers of a file are found among many, by the file that a name leads to now
 end)
 
 describe('loaded buffers of files', function()
-  it('are found by one look at all buffers for many questions, and none that shows another file by now', function()
+  it('are found in one pass over all buffers, except those that show another file now', function()
     for i = 1, 50 do
       vim.fn.bufload(vim.fn.bufadd(project.write(('many/%d.lua'):format(i), 'x')))
     end
     local of, found, begun = access.loaded(), {}, vim.uv.hrtime()
-    local looks = t.calls(vim.api, 'nvim_list_bufs', function()
+    local passes = t.calls(vim.api, 'nvim_list_bufs', function()
       for i = 1, 50 do
         table.insert(found, of(('%s/many/%d.lua'):format(project.root, i)))
       end
     end)
     local most = 1 + math.ceil((vim.uv.hrtime() - begun) / 20e6)
     t.eq(50, #found)
-    t.ok(looks <= most, ('%d looks'):format(looks))
+    t.ok(passes <= most)
     vim.api.nvim_buf_set_name(found[7], project.root .. '/many/other.lua')
     t.eq(nil, of(project.root .. '/many/7.lua'))
     vim.cmd.bwipeout({ found[8], bang = true })
@@ -181,7 +181,7 @@ describe('loaded buffers of files', function()
 end)
 
 describe('text of the project', function()
-  it('goes out from its files, and from what has no file yet', function()
+  it('can be read from its files, and from a buffer without a file', function()
     vim.cmd.edit(project.write('a.lua', SECRET .. '\nsecond\n'))
     vim.cmd('normal! ggVj\27gg')
     t.eq(SECRET, project.data('nvim://cursor').cursor.text)
@@ -193,8 +193,8 @@ describe('text of the project', function()
     t.eq(SECRET .. '\nsecond', call('file_read', { bufnr = 0 }).outcome.value.text)
   end)
 
-  it('does not from the file of a buffer that the person marked', function()
-    local unseen = 'unseen-text' -- no sensitive buffer had it before: a search would leave it out
+  it('cannot be read from the file of a buffer that the user has marked', function()
+    local unseen = 'unseen-text' -- no sensitive buffer had it before, which would redact it
     local function git(...)
       local done = vim.system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, {
         cwd = project.root,
@@ -237,7 +237,7 @@ describe('text of the project', function()
     t.matches('b%.lua', texts().search_code)
   end)
 
-  it('does not from a buffer that the person marked, in any spelling of yes', function()
+  it('cannot be read from a buffer that the user has marked with any true value', function()
     for _, mark in ipairs({ 'v:true', '1', '"yes"' }) do
       vim.cmd.edit(project.write('a.lua', SECRET .. '\nsecond\n'))
       vim.cmd('let b:sensitive = ' .. mark)
@@ -247,7 +247,7 @@ describe('text of the project', function()
   end)
 end)
 
-it('where a prompt is to look is what was asked for, or the project where there is one', function()
+it('a prompt searches the given path, or the project if there is one', function()
   local function place(path, root)
     local resolved, why = access.prompt_path(path, root)
     return resolved or why
@@ -260,7 +260,7 @@ it('where a prompt is to look is what was asked for, or the project where there 
   t.eq('the project is sensitive', place(nil, project.root .. '/.git'))
 end)
 
-it('a file that could be trusted has a size, since the editor waits while it is read', function()
+it('a file that could be trusted has a size limit, since it is read on the main thread', function()
   local path = vim.fn.tempname()
   local file = assert(io.open(path, 'w'))
   file:write(('x'):rep(4 * 1024 * 1024))

@@ -4,7 +4,7 @@ local t = require('helpers')
 describe('secrets in text', function()
   after_each(function() vim.cmd('silent! %bwipeout!') end)
 
-  it('are known by their form', function()
+  it('are recognized by their form', function()
     local cases = {
       { 'ghp_abcdefghijklmnopqrstuvwxyz0123456789', '[secret]' },
       { 'x sk-proj-abcdefghijklmnopqrstuvwxyz y', 'x [secret] y' },
@@ -30,7 +30,7 @@ describe('secrets in text', function()
     end
   end)
 
-  it('are not seen where there are none', function()
+  it('are not found in ordinary text', function()
     for _, text in ipairs({
       'E492: Not an editor command: foo',
       '"a.lua" 3L, 45B written',
@@ -49,7 +49,7 @@ describe('secrets in text', function()
     end
   end)
 
-  it('stand in sensitive buffers', function()
+  it('are the values in sensitive buffers', function()
     vim.cmd.enew()
     vim.b.sensitive = true
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { '  the launch code 1234  ', 'PIN: 9876543', 'short', '%d+.*' })
@@ -61,7 +61,7 @@ describe('secrets in text', function()
     t.eq('[secret]3 [secret]', redact.text('same start 123 same start 1'))
   end)
 
-  it('stand in sensitive buffers that are gone', function()
+  it('are the values in sensitive buffers that were deleted', function()
     redact.watch()
     local path = vim.fn.tempname() .. '.key'
     vim.fn.writefile({ 'vanished line 1', 'x = "vanished 2"' }, path)
@@ -75,7 +75,7 @@ describe('secrets in text', function()
     vim.fn.delete(path)
   end)
 
-  it('are known in the forms of two dozen issuers', function()
+  it('are recognized for two dozen issuers', function()
     local word = 'Abcdefghij0123456789Abcdefghij0123456789'
     local hex = '0123456789abcdef0123456789abcdef'
     local parts = { word, word:upper(), hex, 'EXAMPLE', 'XXXX', 'c2lnb', 'dXNlc', '123456789012', 'A0-123' }
@@ -145,7 +145,7 @@ describe('secrets in text', function()
     end
   end)
 
-  it('take time that grows with the text alone', function()
+  it('are found in linear time', function()
     local texts = {
       'eyJ-',
       'eyJ.',
@@ -182,7 +182,7 @@ describe('secrets in text', function()
     end
   end)
 
-  it('are taken out of a long line without holding the editor up', function()
+  it('are redacted in a long line without a long block', function()
     local bufnr = vim.api.nvim_create_buf(true, false)
     vim.api.nvim_buf_set_name(bufnr, vim.fn.tempname() .. '/.env')
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'long_line_of_dotenv', 'another=abcdefghijkl' })
@@ -199,7 +199,7 @@ describe('secrets in text', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
-  it('come to an end in long text that begins like one again and again', function()
+  it('are found in text that contains many beginnings of one', function()
     for _, text in ipairs({
       ('a-b_c.d=e:f '):rep(2000),
       ('x'):rep(20000),

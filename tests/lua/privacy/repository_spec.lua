@@ -1,5 +1,5 @@
 -- slow
--- What a repository keeps is sensitive, whatever the repository is called and whichever way it is asked for.
+-- The contents of a repository are sensitive, whatever its name and the way of access.
 
 local config = require('mcp-tools.config')
 local sensitive = require('mcp-tools.privacy.sensitive')
@@ -16,7 +16,7 @@ end
 
 --- A bare repository with a password in its configuration, and one in its history.
 ---@param name string
----@return string folder
+---@return string directory
 local function bare(name)
   local work, folder = project.base .. '/work', project.root .. '/' .. name
   vim.fn.delete(work, 'rf')
@@ -40,7 +40,7 @@ end)
 after_each(project.close)
 
 describe('a bare repository in the project', function()
-  it('is read by no resource and no tool', function()
+  it('cannot be read by a resource or tool', function()
     local folder = bare('sub/store')
     local object = assert(vim.fn.glob(folder .. '/objects/*/*', true, true)[1])
     for _, path in ipairs({ folder .. '/config', object, folder .. '/objects/later' }) do
@@ -57,7 +57,7 @@ describe('a bare repository in the project', function()
     t.matches('^0 matches in 0 files', project.text('file_search', { query = SECRET }))
   end)
 
-  it('is not listed with the files of the project, whoever lists them', function()
+  it('is not listed with the files of the project, by any tool', function()
     bare('old/store')
     project.write('old/plain/HEAD', 'x')
     project.write('a.txt', 'x')
@@ -69,7 +69,7 @@ describe('a bare repository in the project', function()
     )
   end)
 
-  it('is one when it was damaged, as long as it is called so', function()
+  it('is still one when it is damaged, if its name says so', function()
     local folder = bare('broken.git')
     vim.fn.delete(folder .. '/HEAD')
     t.ok(sensitive.is_sensitive(folder .. '/config'))
@@ -77,7 +77,7 @@ describe('a bare repository in the project', function()
     t.eq(false, sensitive.is_sensitive(project.root .. '/site.git/index.html'))
   end)
 
-  it('leaves the work trees in its folder alone', function()
+  it('does not make working trees in its directory sensitive', function()
     local folder = bare('around.git')
     git(folder, 'worktree', 'add', '-q', 'main')
     project.write('around.git/main/src/a.lua', 'x')
@@ -87,14 +87,14 @@ describe('a bare repository in the project', function()
     t.ok(sensitive.is_sensitive(folder .. '/packed-refs'))
   end)
 
-  it('counts as what the patterns say of `.git`', function()
+  it('matches the pattern `.git`', function()
     local folder = bare('chosen')
     config.setup({ sensitive = { patterns = { '**/.git/config' } } })
     t.eq({ true, false }, { sensitive.is_sensitive(folder .. '/config'), sensitive.is_sensitive(folder .. '/HEAD') })
   end)
 end)
 
-it('looking for repositories takes little time for a path, and less for the next one', function()
+it('is searched in little time for a path, and less for the next one', function()
   local function ms(list)
     local begun = os.clock()
     for _, path in ipairs(list) do

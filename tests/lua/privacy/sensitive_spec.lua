@@ -44,7 +44,7 @@ describe('a glob', function()
     { '', { '' }, { 'a' } },
   }
 
-  it('says the same in every Neovim', function()
+  it('has the same meaning in every Neovim', function()
     for _, case in ipairs(CASES) do
       local matches = glob.compile(case[1])
       for i, expected in ipairs({ true, false }) do
@@ -55,7 +55,7 @@ describe('a glob', function()
     end
   end)
 
-  it('takes time that grows with the text alone', function()
+  it('is matched in linear time', function()
     local function ms(pattern, text)
       local begun = vim.uv.hrtime()
       glob.compile(pattern)(text)
@@ -86,7 +86,7 @@ describe('sensitive files', function()
 
   local function words(text) return vim.split(vim.trim(text), '%s+') end
 
-  it('are those that people keep secrets in', function()
+  it('are those that usually contain secrets', function()
     local paths = [[
       /p/.env /p/.ENV /p/.env.local /p/prod.env /p/.envrc /p/a.pem /p/a.ppk /p/a.jks /p/notes.gpg /p/id_ed25519_sk
       /p/credentials.json /p/application_default_credentials.json /p/secrets.yml /p/secrets.yaml /p/.vault-token
@@ -107,7 +107,7 @@ describe('sensitive files', function()
     expect(true, words(paths))
   end)
 
-  it('are what version control keeps', function()
+  it('are those of version control', function()
     local paths = [[
       /p/.git /p/.git/config /p/.git/objects/ab/cdef /p/sub/.git/HEAD /p/.git/modules/x/config
       /p/.hg/store/data/_env.i /p/.jj/repo /p/.svn/pristine/ab/cd.svn-base /p/.bzr/branch
@@ -116,7 +116,7 @@ describe('sensitive files', function()
     expect(false, { '/p/.gitignore', '/p/.gitattributes', '/p/.github/x.yml', '/p/git/config', '/p/x.git.lua' })
   end)
 
-  it('are copies of such files, by whomever', function()
+  it('are copies of such files', function()
     local paths = [[
       /p/.env~ /p/..env.swp /p/..env.swo /p/..env.un~ /p/id_rsa~ /p/id_rsa.bak /p/id_rsa.old /p/id_rsa.1
       /p/.id_rsa.swp /p/#id_rsa# /p/.#id_rsa /p/server.key.bak /p/server.key.~2~ /p/server.key.bak~
@@ -128,7 +128,7 @@ describe('sensitive files', function()
     expect(false, { '/p/a.lua~', '/p/.a.lua.swp', '/p/keys.lua.bak', '/p/100%', '/p/~', '/p/.swp', '/p/1' })
   end)
 
-  it('are not those of every day', function()
+  it('are not ordinary ones', function()
     local paths = [[
       /p/environment.lua /p/env /p/key.lua /p/tokens.md /p/secrets.lua /p/hosts.yml /p/config.json /p/config
       /p/settings.xml /p/credentials/index.lua /p/order_history /p/service.json /p/variables.tf /p/task /
@@ -137,7 +137,7 @@ describe('sensitive files', function()
     expect(false, { '' })
   end)
 
-  it('are named by patterns of each form', function()
+  it('match patterns of each form', function()
     config.setup({
       sensitive = {
         patterns = { '*secret*', '**/private/*', 'conf/db.yml', '/srv/x*', 'keep/', '~/own.txt', 'A{1,2}' },

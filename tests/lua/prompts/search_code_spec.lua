@@ -10,7 +10,7 @@ end
 
 local function search(query, path) return project.prompt('search_code', { query = query, path = path }) end
 
---- A program before all others on PATH.
+--- An executable before all others in PATH.
 local function with_program(name, text, fn)
   local path = vim.env.PATH
   vim.uv.fs_chmod(project.write(project.base .. '/bin/' .. name, text), 493)
@@ -28,7 +28,7 @@ end)
 after_each(project.close)
 
 describe('search_code', function()
-  it('judges each file by its whole name', function()
+  it('judges each file by its full name', function()
     project.write('.ssh/a\nb.lua', 'needle hidden')
     project.write('dir\nx/.env', 'needle hidden')
     project.write('c\nd.lua', 'needle shown')
@@ -40,7 +40,7 @@ describe('search_code', function()
     t.eq('not_found', project.run('prompt', 'search_code', { query = 'a', path = '/etc' }).error.code)
   end)
 
-  it('does not follow a folder out of the project', function()
+  it('does not follow a directory out of the project', function()
     project.write('inner/a.lua', 'needle inside')
     git('add', '-A')
     project.write(project.base .. '/outer/a.lua', 'needle hidden')
@@ -49,7 +49,7 @@ describe('search_code', function()
     t.ok(not search('needle'):find('hidden', 1, true))
   end)
 
-  it('takes the query as text, whatever it looks like', function()
+  it('treats the query as text', function()
     project.write('a.lua', 'x --open-files-in-pager=x y\n:(glob)*\n\\w+ 100%\n')
     for _, query in ipairs({ '--open-files-in-pager=x', ':(glob)*', '\\w+ 100%', '-y', '--' }) do
       local outcome = project.run('prompt', 'search_code', { query = query })
@@ -63,14 +63,14 @@ describe('search_code', function()
     t.eq('validation_error', project.run('prompt', 'search_code', { query = 'a\nb' }).error.code)
   end)
 
-  it('gives text as the editor reads it, cut where it is long', function()
+  it('returns text as the editor reads it, truncated if it is long', function()
     project.write('a.lua', 'needle \255 ' .. ('x'):rep(1000) .. '\n')
     local text = search('needle')
     t.matches('needle ÿ x+…', text)
     t.ok(#text < 700)
   end)
 
-  it('is bounded', function()
+  it('is limited', function()
     for i = 1, 30 do
       project.write(i .. '.txt', ('needle %s\n'):format(('x'):rep(1000)):rep(10))
     end
@@ -79,7 +79,7 @@ describe('search_code', function()
     t.ok(#text < 40 * 1024)
   end)
 
-  it('runs no program of the project', function()
+  it('runs no executable of the project', function()
     local script = project.write('rg', '#!/bin/sh\ntouch ' .. project.base .. '/ran\n')
     vim.uv.fs_chmod(script, 493)
     vim.uv.fs_symlink('rg', project.root .. '/git')
@@ -95,7 +95,7 @@ describe('search_code', function()
     t.eq(nil, vim.uv.fs_stat(project.base .. '/ran'))
   end)
 
-  it('does without programs that fail, and without a repository', function()
+  it('works when programs fail, and without a repository', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     project.write('a.lua', 'needle')
     with_program(
@@ -105,7 +105,7 @@ describe('search_code', function()
     )
   end)
 
-  it('finds what is not saved, and not what the disk alone has', function()
+  it('finds unsaved text instead of the text on disk', function()
     local path = project.write('a.lua', 'needle old\nneedle Old\n')
     vim.cmd.edit(path)
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'needle new, needle new' })
@@ -115,7 +115,7 @@ describe('search_code', function()
     t.matches('\na%.lua:2: needle Old\n```', search('Old'))
   end)
 
-  it('says that there is more where not all files were looked at', function()
+  it('reports when not all files were searched', function()
     project.write('a.lua', 'needle')
     project.write('b.lua', 'needle')
     local engines = require('mcp-tools.editor.search.engine')

@@ -20,7 +20,7 @@ local function gone(id)
   return function() return channels.attached[id] == nil end
 end
 
-describe('a bridge that has died while no call was pending', function()
+describe('a bridge that exited while no call was pending', function()
   local idle = channels.IDLE_MS
 
   after_each(function()
@@ -31,14 +31,14 @@ describe('a bridge that has died while no call was pending', function()
     end
   end)
 
-  it('is let go after a while', function()
+  it('is removed after a while', function()
     channels.IDLE_MS = 50
     local id = attach()
     vim.fn.jobstop(id)
     t.wait(gone(id))
   end)
 
-  it('is let go when the next one comes', function()
+  it('is removed when the next one attaches', function()
     local first = attach()
     kill(first)
     local second = attach()
@@ -46,14 +46,14 @@ describe('a bridge that has died while no call was pending', function()
     t.ok(not gone(second)())
   end)
 
-  it('is let go when it is to be told something', function()
+  it('is removed at the next notification', function()
     local id = attach()
     kill(id)
     core.get().registry:changed('tools')
     t.wait(gone(id), 500)
   end)
 
-  it('and one that lives stays', function()
+  it('does not affect one that runs', function()
     channels.IDLE_MS = 20
     local id = attach()
     vim.wait(100)
@@ -61,7 +61,7 @@ describe('a bridge that has died while no call was pending', function()
   end)
 end)
 
-it('who greets again on the same channel keeps its calls', function()
+it('that greets again on the same channel keeps its calls', function()
   local config = require('mcp-tools.config')
   config.setup({ approval = { default = 'allow' } })
   local id = attach('client')
@@ -79,7 +79,7 @@ end)
 describe('with a bridge attached', function()
   local bundled = require('mcp-tools.loading.bundled')
 
-  it('bundled definitions are loaded in pieces, with turns of the event loop between them', function()
+  it('loads bundled definitions in slices', function()
     local config = require('mcp-tools.config')
     config.setup({ tools = 'all' })
     local id = attach()

@@ -12,7 +12,7 @@ describe('instructions', function()
 
   after_each(config.reset)
 
-  it('say when to use the tools that are on, by their published names', function()
+  it('tell when to use the enabled tools, by their published names', function()
     local text = instructions({ tools = 'recommended', tool_prefix = 'vi_' })
     t.matches('vi_symbol_references', text:match('[^\n]*uses, overrides[^\n]*'))
     t.ok(#text <= 1200, #text .. ' characters')
@@ -21,20 +21,20 @@ describe('instructions', function()
     t.ok(not text:find('symbol_references', 1, true))
   end)
 
-  it('advise only tools that exist', function()
+  it('only advise tools that exist', function()
     for name in instructions({ tools = 'all' }):gmatch('nvim_([%w_]+)') do
       t.ok(require('mcp-tools.core').get().registry:get(name), name)
     end
   end)
 
-  it('name the search where the tools are behind it', function()
+  it('name the search if the tools are behind it', function()
     local text = instructions({ tools = 'all', catalogue = 'search' })
     t.matches('Call nvim_tools_search first', text)
     t.ok(not text:find('symbol_find', 1, true))
   end)
 
   it(
-    'do not advise without bundled tools',
+    'give no advice without bundled tools',
     function() t.ok(not instructions({ tools = false }):find('Prefer', 1, true)) end
   )
 

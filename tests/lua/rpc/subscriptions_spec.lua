@@ -61,12 +61,12 @@ describe('a subscription', function()
     t.eq(1, #sent)
   end)
 
-  it('is refused for what cannot be read', function()
+  it('is refused for a resource that cannot be read', function()
     t.eq('not_found', subscriptions:subscribe(1, 'x://z').code)
     t.eq(false, subscriptions:any())
   end)
 
-  it('is bounded for each channel', function()
+  it('is limited in number for each channel', function()
     local max = Subscriptions.MAX_URIS
     Subscriptions.MAX_URIS = 2
     define('x://2')
@@ -102,7 +102,7 @@ describe('a subscription', function()
 end)
 
 describe('a change', function()
-  it('is told at once, then at most five times a second, and the last one is not lost', function()
+  it('is reported immediately, then at most five times a second, including the last one', function()
     subscriptions:subscribe(1, 'x://y')
     local started = now()
     watches.changed()
@@ -126,7 +126,7 @@ describe('a change', function()
     t.eq(count, #sent)
   end)
 
-  it('by notify reaches who subscribed to that URI', function()
+  it('by notify reaches the subscribers of that URI', function()
     define('x://other')
     subscriptions:subscribe(1, 'x://y')
     subscriptions:subscribe(2, 'x://other')
@@ -137,7 +137,7 @@ describe('a change', function()
   end)
 end)
 
-it('many changes of the registry cost one refresh a turn, which yields to the event loop', function()
+it('many changes of the registry cost one refresh per turn of the event loop', function()
   for i = 1, 3000 do
     define('x://many/' .. i)
     assert(not subscriptions:subscribe(1, 'x://many/' .. i))

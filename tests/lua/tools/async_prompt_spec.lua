@@ -21,7 +21,7 @@ end)
 describe('test_async_prompt', function()
   local shown
 
-  --- A picker, as people put one in the place of the editor's own; it takes the first item.
+  --- A picker that replaces the editor's own; it chooses the first item.
   local function picker(items, opts, choose)
     shown = { prompt = opts.prompt, items = vim.tbl_map(opts.format_item or tostring, items) }
     choose(items[1], 1)

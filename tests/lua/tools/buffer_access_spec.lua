@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- What tools that read a buffer refuse, however it is named and wherever the cursor is.
+-- Text that tools refuse to read from a buffer, in every notation and from every window.
 
 local Call = require('mcp-tools.calls.call')
 local Ctx = require('mcp-tools.calls.ctx')
@@ -11,7 +11,7 @@ local t = require('helpers')
 
 local TEXT = 'text_that_must_not_leave = 1'
 
---- How each kind of file comes to be open; hands back its path.
+--- Ways to open each kind of file; returns its path.
 local FILES = {
   sensitive = function() return editor.write('.env', TEXT) end,
   outside = function() return editor.write(editor.base .. '/outside.py', TEXT) end,
@@ -24,7 +24,7 @@ local FILES = {
   end,
 }
 
---- Where the cursor is.
+--- Positions of the cursor.
 local WINDOWS = {
   ['in its window'] = function() end,
   ['in a float'] = function()
@@ -37,7 +37,7 @@ local WINDOWS = {
   end,
 }
 
---- How the call names it.
+--- Ways to name the buffer in a call.
 local ARGUMENTS = {
   zero = function() return { bufnr = 0 } end,
   number = function(bufnr) return { bufnr = bufnr } end,
@@ -72,7 +72,7 @@ for _, tool in ipairs({ 'file_read', 'analyze_python' }) do
     for kind in pairs(FILES) do
       for where, go in pairs(WINDOWS) do
         for how, arguments in pairs(ARGUMENTS) do
-          it(('gives no %s file, with the cursor %s, by %s'):format(kind, where, how), function()
+          it(('does not read a %s file, with the cursor %s, by %s'):format(kind, where, how), function()
             local args = arguments(open(kind))
             go()
             local outcome = editor.run('tool', tool, args)
@@ -90,7 +90,7 @@ end
 describe('file_read', function()
   local read = require('mcp-tools.tools.file.read').run
 
-  --- What it says when it was decided on other targets.
+  --- The result of a call that was approved for other targets.
   local function answer(targets, bufnr)
     local call = Call.new({ id = 'x', name = 'file_read', host = 'test' })
     call.root, call.targets = editor.root, targets
@@ -105,7 +105,7 @@ describe('file_read', function()
     return result and result.text, err and err.code
   end
 
-  it('judges what it opens: another buffer may be the current one by then', function()
+  it('checks the buffer that it reads: another one may be the current one now', function()
     for kind in pairs(FILES) do
       open(kind)
       t.eq({ nil, 'access_denied' }, { answer({ { given = 'in.py', path = editor.root .. '/in.py' } }) })
@@ -116,14 +116,14 @@ describe('file_read', function()
     t.eq('fine', (answer({})))
   end)
 
-  it('gives what was decided on, sensitive files never', function()
+  it('returns approved files, but never sensitive ones', function()
     local _, path = open('outside')
     t.eq(TEXT, (answer({ { given = path, path = path } })))
     _, path = open('sensitive')
     t.eq({ nil, 'access_denied' }, { answer({ { given = path, path = path } }) })
   end)
 
-  it('gives the text of what is no file only when that was decided on', function()
+  it('returns the text of a special buffer only if that was approved', function()
     vim.cmd.enew()
     vim.bo.buftype = 'nofile'
     vim.api.nvim_buf_set_lines(0, 0, -1, false, { TEXT })

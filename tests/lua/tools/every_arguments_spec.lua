@@ -1,6 +1,6 @@
 -- slow, every Neovim
--- Holds for every bundled tool: what does not fit its schema is a `validation_error`. Where nothing is to be had the
--- answer is an error that is told, or empty. It never throws.
+-- For every bundled tool: arguments that do not match its schema are a `validation_error`. If there is nothing to
+-- return, the result is an error or empty. It never throws.
 
 local editor = require('editor_project')
 local every = require('every_tool')
@@ -10,7 +10,7 @@ local NONE =
   { path = 'nowhere/none.txt', uri = 'file:///nowhere/none.txt', glob = '*.none', word = 'nothing', bufnr = 999 }
 NONE.other = 'nowhere/other.txt'
 
---- Values, each of a type of its own.
+--- Values of each type.
 local VALUES = { string = 'x', array = { 'x' }, boolean = true, object = { x = 1 }, number = 1.5 }
 
 ---@param property table
@@ -62,7 +62,7 @@ describe('every tool', function()
     t.ok(tried > 10)
   end)
 
-  it('refuses an argument that it does not have, with the nearest of those that it has', function()
+  it('refuses an unknown argument, with the nearest known one', function()
     local wrong, tried = {}, 0
     for _, tool in ipairs(every.tools()) do
       local misspelt = { nothing_like_it = 'is not allowed' }
@@ -87,7 +87,7 @@ describe('every tool', function()
     t.ok(tried > 200)
   end)
 
-  it('refuses what one entry of a list does not have', function()
+  it('refuses an unknown field in an entry of a list', function()
     local edits = { { start_line = 1, replace = '', end_lien = 3 } }
     local err = every.call('file_edit', { path = 'x.txt', edits = edits }).outcome.error
     t.eq({ 'validation_error', 'edits[0].end_lien' }, { err.code, err.errors[1].field })
@@ -136,7 +136,7 @@ describe('every tool', function()
     t.eq({}, refused)
   end)
 
-  it('tells what is not there, and never throws', function()
+  it('reports what does not exist, and never throws', function()
     local broken = {}
     for _, tool in ipairs(every.tools()) do
       local waiting = {}

@@ -1,4 +1,4 @@
--- Holds for every bundled tool: what a model pays for its definition, and what it learns by it.
+-- For every bundled tool: the size of its definition, and what a model learns from it.
 
 local bundled = require('mcp-tools.loading.bundled')
 local config = require('mcp-tools.config')
@@ -7,7 +7,7 @@ local every = require('every_tool')
 local t = require('helpers')
 local wire = require('mcp-tools.rpc')
 
---- Characters of a description, of an argument too, that nobody has to read more than.
+--- Maximum number of characters of a description.
 local MAX_DESCRIPTION, MAX_ARGUMENT = 300, 200
 local MAX_TITLE = 30 -- characters
 
@@ -34,7 +34,7 @@ end
 describe('every tool', function()
   before_each(every.offer)
 
-  it('is described in few words, and so is each of its arguments', function()
+  it('has a short description, and so has each of its arguments', function()
     local wrong = {}
     for _, tool in ipairs(every.tools()) do
       if vim.fn.strchars(tool.description) > MAX_DESCRIPTION then
@@ -45,7 +45,7 @@ describe('every tool', function()
     t.eq({}, wrong)
   end)
 
-  it('has a short title of its own', function()
+  it('has its own short title', function()
     local wrong, owners = {}, {}
     for _, tool in ipairs(every.tools()) do
       local title = tool.title or ''
@@ -57,10 +57,10 @@ describe('every tool', function()
     t.eq({}, wrong)
   end)
 
-  it('is well formed: nothing mistyped, nothing to be noted', function()
+  it('is well formed, without lint', function()
     local wrong = {}
     for _, file in ipairs(bundled.files('tools')) do
-      -- As the definition of somebody else, for what an editor that loads ours does not look at again.
+      -- As the definition of another plugin, which is checked fully.
       local tool = assert(require('mcp-tools.registry.definition.tool').normalize(require(file.module)))
       for _, what in ipairs({ 'lint', 'unchecked' }) do
         if #tool[what] > 0 then
@@ -71,7 +71,7 @@ describe('every tool', function()
     t.eq({}, wrong)
   end)
 
-  it('says whether it only reads, and asks when it does not', function()
+  it('declares whether it only reads, and asks if it does not', function()
     local wrong = {}
     for _, tool in ipairs(every.tools()) do
       local annotations = tool.annotations or {}
@@ -88,7 +88,7 @@ describe('every tool', function()
 end)
 
 describe('tools = "recommended"', function()
-  it('and tools that are on only by name are known without loading them', function()
+  it('and explicit tools are known without being loaded', function()
     for _, file in ipairs(bundled.files('tools')) do
       for _, field in ipairs({ 'recommended', 'explicit' }) do
         t.eq(require(file.module)[field] == true, bundled.named[field][file.name] == true, file.name .. ' ' .. field)
@@ -96,7 +96,7 @@ describe('tools = "recommended"', function()
     end
   end)
 
-  it('is at most 34 tools, and 22 kB', function()
+  it('has at most 34 tools, and 22 kB', function()
     config.setup({ tools = false })
     core.get()
     config.setup({ tools = 'recommended' })

@@ -1,5 +1,5 @@
 -- slow
--- Holds for every bundled tool, resource and prompt: no line of a sensitive file gets through, however it is asked for,
+-- For every bundled tool, resource and prompt: no line of a sensitive file is returned, in whatever way it is requested
 -- and wherever else in the editor it is quoted.
 
 local core = require('mcp-tools.core')
@@ -8,7 +8,7 @@ local every = require('every_tool')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local t = require('helpers')
 
---- The part of the line that nobody asks for. What a client says itself may come back.
+--- The secret part of the line. A client may get back what it has sent.
 local SECRET = 'XyZZy9'
 local LINE = 'PLAIN_SETTING=hunter2-' .. SECRET
 local WORDS = { 'PLAIN_SETTING', 'hunter2', '.env', '*', '.*' }
@@ -51,7 +51,7 @@ local function spread()
   t.matches(SECRET, vim.api.nvim_exec2('messages', { output = true }).output)
 end
 
---- What points at the file.
+--- References to the file.
 local function worlds()
   local path = editor.root .. '/.env'
   local list = {}
@@ -71,13 +71,13 @@ local function worlds()
   return list
 end
 
---- Arguments that are all given, and the ways to point.
+--- Arguments with each reference.
 ---@param schema table
 ---@return table[]
 local function arguments_of(schema)
   local list, seen, whole = {}, {}, {}
   for name, property in pairs(schema.properties or {}) do
-    -- Where there is a switch for more, it is on.
+    -- Switches for more text are on.
     whole[name] = property.type ~= 'boolean' or nil
   end
   for _, world in ipairs(worlds()) do
@@ -115,7 +115,7 @@ local function look(leaks, done)
   end
 end
 
---- Calls in batches, so that none waits for another.
+--- Calls in batches, so that they do not wait for each other.
 ---@param kind 'tool'|'resource'|'prompt'
 ---@param name string
 ---@param list table[]
@@ -132,7 +132,7 @@ local function try_all(kind, name, list, leaks)
   end
 end
 
-describe('no line of a sensitive file leaves', function()
+describe('no line of a sensitive file is returned', function()
   local limit = every.LIMIT
 
   before_each(function()

@@ -1,21 +1,20 @@
 -- slow, every Neovim
--- Holds for every bundled tool: the person does not notice that it ran. Window, cursor, view, mode, registers,
--- alternate file, search, jumps and the rest are afterwards what they were.
+-- For every bundled tool: the user does not notice that it ran. Window, cursor, view, mode, registers, alternate file,
+-- search, jumps and the rest do not change.
 
 local config = require('mcp-tools.config')
 local editor = require('editor_project')
 local every = require('every_tool')
 local t = require('helpers')
 
---- Tools whose purpose is to show the person something, or to do what they are told, and what of the state they may
---- change. The list is to stay short.
+--- Tools that show something to the user or run code, and the state that they may change. The list must stay short.
 ---@type table<string, string[]>
 local MAY = {
-  -- The selection that is looked at is that of the file on show.
+  -- The selection is that of the visible file.
   editor_open = { 'layout', 'windows', 'current', 'alternate', 'jumps', 'buffers', 'selection' },
 }
 
---- Arguments for tools that would do nothing with those that are made from their schema.
+--- Arguments for tools that would do nothing with those from their schema.
 ---@type table<string, fun(world: table): table>
 local MEANT = {
   file_edit = function(world)
@@ -33,7 +32,7 @@ local MEANT = {
 
 local world
 
---- A person in the middle of something.
+--- A user in the middle of something.
 local function sit_down()
   editor.open()
   local lines = t.lines(120, 'line %d of the sample')
@@ -61,7 +60,7 @@ local function sit_down()
   }
 end
 
---- What the person has, by what it is.
+--- The state of the user.
 local function state()
   local now = { windows = {}, registers = {}, jumps = {} }
   now.mode = vim.api.nvim_get_mode()
@@ -88,7 +87,7 @@ local function state()
   return now
 end
 
---- What is not as it was.
+--- The state that has changed.
 local function differences(before, now, tool)
   local list = {}
   for what, value in pairs(before) do
@@ -124,7 +123,7 @@ describe('every tool', function()
     editor.close()
   end)
 
-  it('leaves the person where and as they are', function()
+  it('does not change the state of the user', function()
     local noticed, fresh = {}, false
     editor.open()
     every.offer()
@@ -150,5 +149,5 @@ describe('every tool', function()
     t.eq('', table.concat(noticed, '\n'))
   end)
 
-  it('but a few whose purpose that is', function() t.ok(vim.tbl_count(MAY) <= 5) end)
+  it('except for a few', function() t.ok(vim.tbl_count(MAY) <= 5) end)
 end)

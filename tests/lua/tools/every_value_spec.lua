@@ -1,6 +1,5 @@
 -- slow
--- Holds for every bundled tool: an extreme text or number gets a result or a short error, blocks nothing, and nothing
--- throws.
+-- For every bundled tool: an extreme text or number gets a result or a short error, and does not block or throw.
 
 local editor = require('editor_project')
 local every = require('every_tool')
@@ -24,9 +23,9 @@ describe('every tool', function()
     ('('):rep(5000) .. ('def sample_3():'):rep(100) .. '\n' .. (')'):rep(5000) .. '\n',
     ('\t'):rep(2000) .. 'def sample_3():\n' .. ('\t \n'):rep(5000),
   }
-  --- Bytes of an error that a model has to read.
+  --- Maximum size of an error for a model, in bytes.
   local MAX_ERROR = 4000
-  --- What they are given is what they run, or show to the person.
+  --- Tools that run their arguments, or show them to the user.
   local LEFT_OUT =
     { editor_command = true, editor_eval_lua = true, shell_run = true, shell_jobs = true, ask_user = true }
 
@@ -62,7 +61,7 @@ describe('every tool', function()
     editor.close()
   end)
 
-  it('bears texts that nobody means', function()
+  it('accepts extreme texts', function()
     local trial = every.trial()
     for _, tool in ipairs(every.tools()) do
       for number, value in ipairs(LEFT_OUT[tool.name] and {} or VALUES) do
@@ -79,7 +78,7 @@ describe('every tool', function()
     trial:ends_well()
   end)
 
-  it('bears files that nobody means', function()
+  it('accepts extreme files', function()
     local trial = every.trial()
     for number, text in ipairs(FILES) do
       vim.cmd('%bwipeout!')
@@ -95,7 +94,7 @@ describe('every tool', function()
     trial:ends_well()
   end)
 
-  it('bears numbers that nobody means', function()
+  it('accepts extreme numbers', function()
     local lines = {}
     for i = 1, 120 do
       lines[i] = ('def sample_%d(): return %d'):format(i, i)

@@ -1,5 +1,5 @@
 -- slow, every Neovim
--- What becomes of texts and buffers when their file is moved, with language servers that do what the test says.
+-- Texts and buffers of a file that is moved, with scripted language servers.
 
 local Double = require('lsp_double')
 local every = require('editor_project')
@@ -28,7 +28,7 @@ end)
 --- A server that changes the first line of a file when another is moved.
 ---@param bufnr integer
 ---@param line integer of `other.txt` that it changes
----@param answer? any in place of the change
+---@param answer? any instead of the change
 local function server(bufnr, line, answer)
   local capabilities = {
     workspace = { fileOperations = { willRename = { filters = { { pattern = { glob = '**' } } } } } },
@@ -79,7 +79,7 @@ describe('a file that is moved', function()
     t.eq('text', every.disk('real.txt'))
   end)
 
-  it('keeps its bytes, and what formats on save is not asked', function()
+  it('keeps its bytes, and is not formatted as on a save', function()
     vim.api.nvim_create_autocmd({ 'BufWritePre', 'BufWritePost' }, {
       group = vim.api.nvim_create_augroup('format_on_save', {}),
       callback = function(event) vim.api.nvim_buf_set_lines(event.buf, 0, 0, false, { 'formatted' }) end,
@@ -102,7 +102,7 @@ describe('a file that is moved', function()
     vim.cmd('silent write')
   end)
 
-  it('keeps what others have written to it since it was opened', function()
+  it('keeps what another process has written since it was opened', function()
     every.write('a.txt', 'one\n')
     vim.cmd('silent edit a.txt')
     every.write('a.txt', 'one and theirs\n')
@@ -111,7 +111,7 @@ describe('a file that is moved', function()
     t.eq({ 'one and theirs' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   end)
 
-  it('does not name or open files that a server names and leaves as they are', function()
+  it('does not name or open files that a server lists without changes', function()
     every.write('a.txt', 'one\n')
     every.write('other.txt', 'two\n')
     vim.cmd('silent edit a.txt')
@@ -121,7 +121,7 @@ describe('a file that is moved', function()
     t.eq(-1, vim.fn.bufnr('other.txt'))
   end)
 
-  it('is told to the servers that have it open under its new name', function()
+  it('is reported to its servers with its new name', function()
     every.write('a.txt', 'one\n')
     vim.cmd('silent edit a.txt')
     local double = server(0, 0, vim.NIL)
@@ -136,7 +136,7 @@ describe('a file that is moved', function()
     t.eq({ 'didClose a.txt', 'didOpen b.txt' }, vim.list_slice(told, #told - 1))
   end)
 
-  it('says why it could not be, and takes back what servers changed elsewhere', function()
+  it('reports why it could not be moved, and reverts the changes of servers', function()
     every.write('a.txt', 'one\n')
     every.write('other.txt', 'old\nold\n')
     every.write('file', 'x')
@@ -148,7 +148,7 @@ describe('a file that is moved', function()
     t.eq('old\nold\n', every.disk('other.txt'))
   end)
 
-  it('leaves nothing half done when it is cancelled between two servers', function()
+  it('is not moved half way when the call is cancelled between two servers', function()
     every.write('a.txt', 'one\n')
     every.write('other.txt', 'old\nold\n')
     vim.cmd('silent edit a.txt')
@@ -166,7 +166,7 @@ describe('a file that is moved', function()
   end)
 end)
 
-it('file_move of a folder is refused when a file in it is sensitive by the name of the folder', function()
+it('file_move of a directory is refused when a file in it is sensitive by the name of the directory', function()
   vim.fn.mkdir(root .. '/.aws/sso', 'p')
   vim.fn.writefile({ 'secret' }, root .. '/.aws/credentials')
   local _, err = move('.aws', 'aws')

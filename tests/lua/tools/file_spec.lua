@@ -11,14 +11,14 @@ before_each(function()
 end)
 after_each(project.close)
 
-it('file_read gives nothing of sensitive files', function()
+it('file_read refuses sensitive files', function()
   project.write('.env', 'SECRET=1')
   for _, name in ipairs({ 'file_read', 'file_checksum', 'file_json' }) do
     refused(name, 'access_denied', 'sensitive', { path = '.env' })
   end
 end)
 
-it('file_checksum is that of sha256', function()
+it('file_checksum matches sha256', function()
   local bytes = ('x\0é\n'):rep(30000)
   project.write('a.bin', bytes)
   project.write('b.txt', 'text\n')
@@ -40,7 +40,7 @@ it('file_checksum is that of sha256', function()
 end)
 
 describe('file_write', function()
-  it('makes a file and its folders', function()
+  it('creates a file and its directories', function()
     local told
     local id = api.nvim_create_autocmd('User', {
       pattern = 'McpToolsEdit',
@@ -56,7 +56,7 @@ describe('file_write', function()
     refused('file_write', 'stale', 'read it first with file_read', { path = 'b.txt', text = '' })
   end)
 
-  it('writes and deletes nothing elsewhere when a directory becomes a link meanwhile', function()
+  it('writes and deletes nothing elsewhere when a directory is replaced by a link', function()
     local uv, directory, elsewhere = vim.uv, project.root .. '/dir', project.base .. '/elsewhere'
     project.write('dir/keep', 'x')
     vim.fn.mkdir(elsewhere, 'p')
@@ -98,7 +98,7 @@ describe('file_write', function()
     vim.fn.delete(elsewhere, 'rf')
   end)
 
-  it('makes folders inside of the project only, and leaves none behind', function()
+  it('creates directories inside of the project only, and leaves none behind', function()
     refused('file_write', 'not_found', 'inside the project', { path = project.base .. '/elsewhere/a.txt', text = '' })
     project.write('file', 'x')
     refused('file_write', 'tool_error', 'cannot be created', { path = 'new/' .. ('x'):rep(300), text = '' })
@@ -130,7 +130,7 @@ describe('file_write', function()
     refused('file_write', 'stale', 'has changed since you read it', { path = 'a.txt', text = 'x' })
   end)
 
-  it('does not follow a link that takes the place of the file', function()
+  it('does not follow a link that replaces the file', function()
     local path = project.write('a.txt', 'one\n')
     local victim = project.base .. '/victim.txt'
     vim.fn.writefile({ 'her' }, victim)
@@ -189,7 +189,7 @@ describe('file_write', function()
     t.eq('a\r\nb\r\n', disk('new.txt'))
   end)
 
-  it('changes how lines end in an open buffer only with its text', function()
+  it('changes the line breaks of an open buffer only with its text', function()
     local path = project.write('a.txt', 'one\n')
     vim.cmd('silent edit ' .. path)
     call('file_read', { path = path })
@@ -211,7 +211,7 @@ describe('file_write', function()
     end
   end)
 
-  it('shows the difference to whoever is asked', function()
+  it('has a preview of the difference', function()
     local function preview(args) return project.previewed(require('mcp-tools.tools.file.write'), args) end
     t.eq('--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,2 @@\n+a\n+b\n', preview({ path = 'new.txt', text = 'a\nb\n' }))
     project.write('a.txt', 'one\n')
@@ -233,7 +233,7 @@ describe('file_write', function()
   end)
 end)
 
---- Calls a tool and cancels it at once; it must not have ended before.
+--- Calls a tool and cancels it immediately; it must not have ended before.
 local function cancelled(name, args)
   local running = project.start(name, args)
   t.eq(false, running:ended())
@@ -242,7 +242,7 @@ local function cancelled(name, args)
   return running
 end
 
---- Lets everything that was begun come to its end.
+--- Waits until everything that has begun has ended.
 local function settle()
   local turns = 0
   t.wait(function()
@@ -281,7 +281,7 @@ describe('file_list', function()
     project.write('.gitignore', 'out/\n')
   end
 
-  it('names what git does not ignore', function()
+  it('lists files that git does not ignore', function()
     vim.fn.delete(project.root .. '/.git', 'rf')
     git('init', '-q')
     tree()
@@ -295,7 +295,7 @@ describe('file_list', function()
     t.eq({ 'walk', { 'b.lua', 'out/z.lua', 'src/deep/y.lua', 'src/x.lua' } }, { value.source, value.files })
   end)
 
-  it('names them without git, by pattern and in pages', function()
+  it('lists files without git, by pattern and in pages', function()
     tree()
     local all = call('file_list', { ignored = true })
     t.eq({ 7, nil }, { all.total, all.next_offset })
@@ -306,7 +306,7 @@ describe('file_list', function()
     t.eq({ ['./'] = 4, ['src/'] = 2, ['out/'] = 1 }, page.folders)
   end)
 
-  it('says what is wrong', function()
+  it('reports errors', function()
     project.write('a.txt', '')
     refused('file_list', 'not_found', 'is a file', { path = 'a.txt' })
     refused('file_list', 'not_found', 'there is no file none', { path = 'none' })
@@ -320,7 +320,7 @@ describe('file_json', function()
     t.eq(2, call('file_json', { path = 'bom.json', query = 'a[1]' }).value)
   end)
 
-  it('gives values by their path, exactly', function()
+  it('returns exact values by their path', function()
     project.write('a.json', '{"a":{"b":[1,2.5,{"c":null}],"":0,"x.y":true},"n":3.141592653589793,"e":[],"o":{}}')
     for query, expected in pairs({
       ['a.b[1]'] = { 'number', 2.5 },
@@ -340,7 +340,7 @@ describe('file_json', function()
     t.eq('object', call('file_json', { path = 'a.json' }).type)
   end)
 
-  it('says what there is instead, and what is wrong', function()
+  it('reports what exists instead, and errors', function()
     project.write('a.json', '{"a":{"b":[1]},"c":2}')
     refused('file_json', 'not_found', 'no x; a is an object with b', { path = 'a.json', query = 'a.x' })
     refused('file_json', 'not_found', 'no 5; a.b is an array of 1', { path = 'a.json', query = 'a.b[5]' })
@@ -353,7 +353,7 @@ describe('file_json', function()
     t.eq(7, call('file_json', { bufnr = 0, query = 'a' }).value)
   end)
 
-  it('gives of a value that is nested deep what it is made of', function()
+  it('returns the structure of a deeply nested value', function()
     local function nested(levels)
       project.write('a.json', '{"a":' .. ('['):rep(levels) .. '7' .. (']'):rep(levels) .. '}')
       return call('file_json', { path = 'a.json', query = 'a' })
@@ -369,7 +369,7 @@ describe('file_json', function()
     refused('file_json', 'tool_error', 'cannot be read: .*nested', { path = 'a.json' })
   end)
 
-  it('gives of a large value what it is made of', function()
+  it('returns the structure of a large value', function()
     local items = {}
     for i = 1, 5000 do
       items['key' .. i] = { i, 'some text' }

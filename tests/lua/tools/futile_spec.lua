@@ -1,4 +1,4 @@
--- What is certain to fail is answered with its error: nobody is asked for it first.
+-- A call that is certain to fail returns its error without a question.
 
 local double = require('lsp_double')
 local project = require('editor_project')
@@ -6,7 +6,7 @@ local t = require('helpers')
 
 local root = project.root
 
---- A call that would need approval, in an editor that has nobody to ask: the question ends with `access_denied`.
+--- A call that needs approval, in an editor without a user: a question would end with `access_denied`.
 ---@param code string
 ---@param message string pattern
 ---@param name string
@@ -24,15 +24,15 @@ end)
 
 after_each(project.close)
 
-describe('nobody is asked for', function()
-  it('an edit of text that is not there, and the nearest is told', function()
+describe('no question is asked for', function()
+  it('an edit of text that does not exist, and the nearest is reported', function()
     local edits = { { old_text = 'local won = 1', new_text = 'x' } }
     answered('not_found', 'most similar are\nlines 1%-1', 'file_edit', { path = 'a.lua', edits = edits })
     edits[1].old_text = 'local one = 1'
     answered('access_denied', 'needs approval', 'file_edit', { path = 'a.lua', edits = edits })
   end)
 
-  it('an edit of a file that is not there, of a text that is another by now, by lines that were not counted', function()
+  it('an edit of a missing file, of a text that has changed, or by unread line numbers', function()
     local edits = { { old_text = 'one = 1', new_text = 'x' } }
     answered('not_found', 'there is no file b.lua', 'file_edit', { path = 'b.lua', edits = edits })
     answered('not_found', 'no buffer 999', 'file_edit', { bufnr = 999, edits = edits })
@@ -41,7 +41,7 @@ describe('nobody is asked for', function()
     answered('tool_error', 'nothing would change', 'file_edit', { path = 'a.lua', edits = edits })
   end)
 
-  it('a file that would be written over another, or a folder', function()
+  it('writing a file over another one, or over a directory', function()
     answered('tool_error', 'is a directory', 'file_write', { path = '.', text = 'x' })
     answered('access_denied', 'needs approval', 'file_write', { path = 'b.lua', text = 'x' })
   end)
@@ -51,14 +51,14 @@ describe('nobody is asked for', function()
     answered('access_denied', 'needs approval', 'file_replace', args)
   end)
 
-  it('a move of what is not there, or over something', function()
+  it('moving a missing file, or over another one', function()
     answered('not_found', 'path: there is no ', 'file_move', { path = 'b.lua', new_path = 'c.lua' })
     project.write('c.lua', 'x')
     answered('tool_error', 'c.lua', 'file_move', { path = 'a.lua', new_path = 'c.lua' })
     answered('access_denied', 'needs approval', 'file_move', { path = 'a.lua', new_path = 'd.lua' })
   end)
 
-  it('an action that is no longer offered, a symbol of a file that is not there', function()
+  it('an action that is not available any more, or a symbol of a missing file', function()
     answered('not_found', 'list the actions again', 'code_actions', { apply = 'none' })
     answered(
       'not_found',
@@ -70,7 +70,7 @@ describe('nobody is asked for', function()
     answered('validation_error', 'command', 'shell_run', {})
   end)
 
-  it('what needs a debug session, or a breakpoint, where there is none', function()
+  it('calls that need a debug session, or a breakpoint, without one', function()
     local none = 'no active debug session'
     for _, how in ipairs({ 'continue', 'detach', 'pause', 'restart', 'to_line', 'into', 'out', 'over', 'stop' }) do
       answered('not_found', none, 'debug_step', { how = how, line = 1 })
@@ -89,7 +89,7 @@ describe('nobody is asked for', function()
     answered('not_found', "no adapter 'python'", 'debug_run', { test = 'test_a.py::test_a' })
   end)
 
-  it('what needs a language server where there is none, or a place that is not there', function()
+  it('calls that need a language server without one, or an invalid position', function()
     vim.cmd.edit('a.lua')
     local rename = { path = 'a.lua', line = 1, column = 7, new_name = 'x' }
     answered('not_found', 'no language server is attached', 'symbol_rename', rename)
@@ -109,7 +109,7 @@ describe('nobody is asked for', function()
     answered('access_denied', 'needs approval', 'editor_servers', { restart = 'all' })
   end)
 
-  it('a buffer that cannot be closed, written, edited or brought back', function()
+  it('a buffer that cannot be closed, written, edited or reverted', function()
     vim.cmd.edit('a.lua')
     vim.cmd.normal({ 'Ox', bang = true })
     answered('busy', 'shown in a window', 'buffer_close', { path = 'a.lua', discard = true })
@@ -122,7 +122,7 @@ describe('nobody is asked for', function()
     answered('access_denied', 'needs approval', 'buffer_close', { path = 'a.lua', discard = true })
   end)
 
-  it('a list, a register, a function, a chunk or a program that is not there', function()
+  it('a list, register, function, chunk or executable that does not exist', function()
     local set = { action = 'replace', places = { 'a.lua' } }
     answered('validation_error', 'path:line: text', 'editor_quickfix', set)
     set.places = { { text = 'x' } }
@@ -155,13 +155,13 @@ describe('nobody is asked for', function()
   end)
 end)
 
-it('the person is asked first when the reason would speak of a file outside the project', function()
+it('the user is asked first when the reason would reveal a file outside the project', function()
   local path = project.write(project.base .. '/outside.txt', 'a line of it\n')
   local edits = { { old_text = 'a lime of it', new_text = 'x' } }
   local err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
   t.eq('access_denied', err.code)
   t.eq(nil, err.message:find('line of it', 1, true))
-  -- Also when something else than the place wants the question.
+  -- Also when something else needs the question.
   require('mcp-tools.config').setup({ tools = 'all', approval = { tools = { file_edit = 'ask' } } })
   err = project.run('tool', 'file_edit', { path = path, edits = edits }).error
   t.eq('access_denied', err.code)

@@ -57,7 +57,7 @@ describe('editor_quickfix with places', function()
     t.eq({ 0, {} }, { call('editor_quickfix', {}).total, call('editor_quickfix', {}).entries })
   end)
 
-  it('reads places as compilers and grep print them', function()
+  it('reads positions as compilers and grep print them', function()
     local places = { 'a b.txt:3: see this', 'b.txt:4:7: error', 'c.txt:5-9', 'd.txt:6:text:1' }
     t.eq(
       "The quickfix list 'places' has 4 entries.",

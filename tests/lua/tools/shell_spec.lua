@@ -5,7 +5,7 @@ local t = require('helpers')
 before_each(function() p.open({ 'shell' }) end)
 after_each(p.close)
 
---- The number that a program writes to a file.
+--- The number that a command writes to a file.
 local function pid_in(name)
   return t.wait(function()
     local file = io.open(p.root .. '/' .. name)
@@ -104,7 +104,7 @@ describe('shell_run', function()
     t.eq({ nil, 9 }, { killed.exit_code, killed.signal })
   end)
 
-  it('ends everything that it started, after a timeout or a cancel', function()
+  it('ends all its processes after a timeout or a cancel', function()
     local script = '(sleep 100 & echo $! > child; wait) & echo some; sleep 100'
     local done = p.ok('shell_run', { command = script, timeout_ms = 300 })
     t.eq({ true, nil, 'some\n' }, { done.timed_out, done.exit_code, done.stdout })

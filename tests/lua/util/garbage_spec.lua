@@ -2,14 +2,14 @@ local t = require('helpers')
 local garbage = require('mcp-tools.util.garbage')
 
 describe('garbage.without', function()
-  it('hands on what the function takes, gives and throws, and the collector runs again', function()
+  it('passes arguments, results and errors, and the collector runs again', function()
     t.eq('a,b', garbage.without(table.concat, { 'a', 'b' }, ','))
     local ok, thrown = pcall(garbage.without, error, { 'a table' })
     t.eq({ false, { 'a table' } }, { ok, thrown })
     t.ok(not jit or collectgarbage('isrunning'))
   end)
 
-  it('collects nothing meanwhile, and leaves a collector that somebody has stopped alone', function()
+  it('collects nothing inside, and does not start a stopped collector', function()
     if not jit then
       return
     end
@@ -18,6 +18,6 @@ describe('garbage.without', function()
     garbage.without(function() end)
     local running = collectgarbage('isrunning')
     collectgarbage('restart')
-    t.ok(not running, 'started by us')
+    t.ok(not running)
   end)
 end)

@@ -3,7 +3,7 @@ local canonical_json = require('mcp-tools.util.canonical_json')
 local encode = require('mcp-tools.util.json').encode
 local t = require('helpers')
 
---- What vim.json writes, but that of 0.10 with each escape of a slash undone: those are no part of what is meant.
+--- The text of vim.json; that of 0.10 without its escaped slashes.
 local function standard(value) return (vim.json.encode(value):gsub('\\(.)', { ['/'] = '/' })) end
 
 local STRINGS =
@@ -17,7 +17,7 @@ if vim.fn.has('nvim-0.11') == 1 then -- before, `vim.json` writes 14 digits
   vim.list_extend(NUMBERS, { 1e14, -1e14, 1e15, 2 ^ 53 })
 end
 
---- Any value that a tool may give; the same for the same seed.
+--- A random value; the same for the same seed.
 local function any(random, depth)
   local kind = random(depth > 5 and 4 or 8)
   if kind == 1 then
@@ -38,7 +38,7 @@ local function any(random, depth)
   return value
 end
 
---- Checks that a text is that of vim.json, except for the order of keys.
+--- Asserts that a text equals that of vim.json, except for the order of keys.
 local function same(value, text)
   local expected = standard(value)
   t.eq(#expected, #text)
@@ -51,7 +51,7 @@ describe('JSON text', function()
     t.eq('[{"a":{"c":2,"d":1},"b":1},{"a":1,"b":2},{"a":{"d":2,"e":1},"c":1},[]]', encode(list))
   end)
 
-  it('is that of vim.json, for whatever there is', function()
+  it('equals that of vim.json, for random values', function()
     math.randomseed(7)
     local written = 0
     for _ = 1, 3000 do
@@ -65,7 +65,7 @@ describe('JSON text', function()
     t.eq(true, written > 1500)
   end)
 
-  it('is that of vim.json for every character, alone and among others', function()
+  it('equals that of vim.json for every character, alone and among others', function()
     for code = 0, 255 do
       local char = string.char(code)
       local value = { char, { [char] = char, ['a' .. char .. 'b'] = 'a' .. char .. 'b' }, 1 }
@@ -73,7 +73,7 @@ describe('JSON text', function()
     end
   end)
 
-  it('is that of vim.json when there are more names than are kept', function()
+  it('equals that of vim.json when there are more names than the cache has', function()
     for round = 1, 3 do
       local value = {}
       for i = 1, 300 do
@@ -83,7 +83,7 @@ describe('JSON text', function()
     end
   end)
 
-  it('is that of vim.json for large values, before and after a small one', function()
+  it('equals that of vim.json for large values, before and after a small one', function()
     local large = {}
     for i = 1, 20000 do
       large[i] = { id = i, text = ('line %d'):format(i) }
@@ -94,7 +94,7 @@ describe('JSON text', function()
     end
   end)
 
-  it('is that of vim.json around a long string', function()
+  it('equals that of vim.json around a long string', function()
     for _, length in ipairs({ 32767, 32768, 32769, 2 ^ 20 }) do
       local value = { 1, { text = ('a"'):rep(length / 2), n = { 2 ^ 40 } }, 'end' }
       same(value, encode(value))
@@ -102,14 +102,14 @@ describe('JSON text', function()
     end
   end)
 
-  it('tells an empty object from an empty list', function()
+  it('distinguishes an empty object from an empty list', function()
     t.eq('[{},[]]', encode({ vim.empty_dict(), {} }))
     t.eq('[[1]]', encode({ setmetatable({ 1 }, {}) }))
   end)
 end)
 
 describe('canonical JSON', function()
-  it('quotes a long text as it quotes a short one, whatever character is in it', function()
+  it('quotes a long text like a short one, for every character', function()
     local plain = ('x'):rep(1000)
     for byte = 0, 255 do
       local char = string.char(byte)
@@ -121,7 +121,7 @@ describe('canonical JSON', function()
     assert(canonical_json.text('/\127ü') == '"/\127ü"')
   end)
 
-  it('of a long text is made in pieces, which come to the same', function()
+  it('of a long text is the same in pieces', function()
     local text = ('"/\127é\n'):rep(60000)
     local pauses = 0
     local made = canonical_json.text_of(canonical_json.snapshot({ text }), function() pauses = pauses + 1 end)
@@ -129,7 +129,7 @@ describe('canonical JSON', function()
     assert(made == '["' .. text:gsub('["\n]', { ['"'] = '\\"', ['\n'] = '\\n' }) .. '"]')
   end)
 
-  it('can be compared without being made, and begun', function()
+  it('can be compared without being created, or partly', function()
     local value = { a = ('long '):rep(200), b = { 1, 2.5, true }, c = 'x' }
     local one = canonical_json.snapshot(value)
     assert(canonical_json.same(one, canonical_json.snapshot(vim.deepcopy(value))))

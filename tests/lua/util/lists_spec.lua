@@ -3,7 +3,7 @@ local sort = require('mcp-tools.util.sort')
 local t = require('helpers')
 
 describe('a bounded cache', function()
-  it('keeps what was used last, and not more than twice its size', function()
+  it('keeps the last used values, at most twice its size', function()
     local cache, kept = lru(10), 0
     cache:set('used', true)
     for i = 1, 100 do
@@ -45,7 +45,7 @@ local function scrambled(count)
 end
 
 describe('a long list', function()
-  it('is sorted as table.sort does, with pauses', function()
+  it('is sorted like table.sort, with pauses', function()
     for _, count in ipairs({ 0, 1, 2, 999, 1000, 1001, 2000, 2500, 5001 }) do
       local wanted, pauses = scrambled(count), 0
       table.sort(wanted, before)
@@ -58,7 +58,7 @@ describe('a long list', function()
     end
   end)
 
-  it('is given back as it is when it is sorted', function()
+  it('is returned unchanged when it is sorted', function()
     local list = { { key = 1 }, { key = 1 }, { key = 2 } }
     t.ok(rawequal(list, sort(list, before, error)))
   end)

@@ -1,4 +1,4 @@
--- Modules of other plugins, as the tools load them in a project that nobody trusts.
+-- Modules of other plugins, as the tools load them in an untrusted project.
 
 local optional = require('mcp-tools.util.optional')
 local project = require('editor_project')
@@ -22,7 +22,7 @@ after_each(function()
   project.close()
 end)
 
-it('are not taken from the working directory', function()
+it('are not loaded from the working directory', function()
   for _, name in ipairs({ 'trap_one.lua', 'trap_two/init.lua', 'trap_three/part.lua' }) do
     project.write(name, '_G.ran = true\nreturn {}\n')
   end
@@ -34,7 +34,7 @@ it('are not taken from the working directory', function()
   t.eq(nil, rawget(_G, 'ran'))
 end)
 
-it('are not taken from it by what they require themselves', function()
+it('are not loaded from it by their own require', function()
   local plugin = vim.fn.tempname()
   vim.fn.mkdir(plugin .. '/lua', 'p')
   vim.fn.writefile(
@@ -52,7 +52,7 @@ it('are not taken from it by what they require themselves', function()
   t.eq({ path, cpath }, { package.path, package.cpath })
 end)
 
-it('leave what a module adds to the search path', function()
+it('keep what a module adds to the search path', function()
   local path = package.path
   package.preload.adds_a_path = function()
     package.path = package.path .. ';/added/?.lua'

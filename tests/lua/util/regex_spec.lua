@@ -1,5 +1,5 @@
 -- every Neovim
--- Regular expressions as Vim patterns: the same answers, whatever the user's options and whatever the text holds.
+-- Regular expressions as Vim patterns: the same results with any options of the user and any text.
 
 local regex = require('mcp-tools.util.regex')
 local t = require('helpers')
@@ -69,7 +69,7 @@ describe('a regular expression', function()
     end)
   end
 
-  it('finds its extent in a text that was not moved', function()
+  it('finds its extent in unchanged text', function()
     local translated = t.ok(regex.translate('[é-ü]+?x|a.c'))
     local compiled = vim.regex(translated.vim .. '\\C')
     t.eq({ 3, 8 }, { compiled:match_str('y, éüx') })
@@ -84,7 +84,7 @@ describe('a regular expression', function()
     t.eq({ false, true }, results)
   end)
 
-  it('answers at once where backtracking would not end', function()
+  it('returns immediately where backtracking would not end', function()
     local started = os.clock()
     t.eq(false, matches('^(a+)+$', ('a'):rep(5000) .. 'b'))
     t.eq(false, matches('^(a|a)*$', ('a'):rep(5000) .. 'b'))

@@ -13,7 +13,7 @@ local function lines()
   return vim.split(text, '\n', { trimempty = true })
 end
 
---- A line that takes several slices; `seen` is called between them.
+--- A line that is formatted in slices; `seen` is called between them.
 local function slow(slices, seen)
   return function(pause)
     for _ = 1, slices do
@@ -35,7 +35,7 @@ describe('a file of lines', function()
     return rotating_file.new({ path = path_of, max_bytes = max_bytes or 1e6 })
   end
 
-  it('makes a line that takes long in turns, and keeps the order', function()
+  it('formats a long line in slices, and keeps the order', function()
     local file, turns, made = new(), 0, false
     file:add('first')
     file:add(slow(5, function() made = true end))
@@ -56,7 +56,7 @@ describe('a file of lines', function()
     t.eq({ 'first', 'slow', 'last' }, lines())
   end)
 
-  it('is moved aside by one editor at a time', function()
+  it('is rotated by one editor at a time', function()
     local function full()
       vim.fn.writefile({ ('x'):rep(99) }, path)
       local file = new(100)
@@ -77,7 +77,7 @@ describe('a file of lines', function()
     t.eq(nil, vim.uv.fs_stat(path .. '.lock'))
   end)
 
-  it('that is being made when the editor ends has all of them', function()
+  it('contains the lines that are pending when the editor exits', function()
     local file, made = new(), 0
     file:add(slow(3, function() made = made + 1 end))
     file:watch_leave()

@@ -2,7 +2,7 @@ local per_session = require('mcp-tools.util.session').keep
 local t = require('helpers')
 
 describe('a value for each session', function()
-  it('is that of the session, else of the name, and shared by clients that say neither', function()
+  it('is that of the session, else of the name, and shared by clients without either', function()
     local count = 0
     local value_of = per_session(function()
       count = count + 1

@@ -8,7 +8,7 @@ local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 describe('strings', function()
-  it('gives parts of a text', function()
+  it('are split into parts', function()
     for name, cases in pairs({
       last_line = { ['a\nb\nc'] = 'c', ['a\n'] = '', a = 'a' },
       whole_lines = { ['a\nb\nc'] = 'a\nb\n', a = '' },
@@ -29,7 +29,7 @@ describe('strings', function()
     end
   end)
 
-  it('counts and replaces characters, also between two pieces of work', function()
+  it('have their characters counted and replaced, also in slices', function()
     local pauses = 0
     local function pause() pauses = pauses + 1 end
     local text = ('a'):rep(32767) .. ('\r\n'):rep(40000) .. '\r\r\n%'
@@ -40,7 +40,7 @@ describe('strings', function()
     t.ok(pauses > 4)
   end)
 
-  it('takes time that grows with the length of a text', function()
+  it('are processed in linear time', function()
     local begun = vim.uv.hrtime()
     local long, blank = ('a'):rep(200000), (' '):rep(200000)
     t.eq('', trim(blank))
@@ -55,7 +55,7 @@ describe('strings', function()
 end)
 
 describe('text in text', function()
-  it('is found where string.find finds it', function()
+  it('is found like string.find does', function()
     math.randomseed(7)
     for _ = 1, 2000 do
       local text = {}
@@ -72,14 +72,14 @@ describe('text in text', function()
     end
   end)
 
-  it('is found in a moment when the text is nearly the same all along', function()
+  it('is found in linear time in a repetitive text', function()
     local needle, text = ('a'):rep(400000) .. 'b', ('a'):rep(3000000)
     local began = vim.uv.hrtime()
     t.eq({}, { substring.finder(needle)(text, 1) })
     t.ok((vim.uv.hrtime() - began) / 1e6 < 2000)
   end)
 
-  it('is no burden to an edit and to a search', function()
+  it('is found in linear time by an edit and by a search', function()
     local needle, text = ('a'):rep(400000) .. 'b', ('a'):rep(3000000)
     local began = vim.uv.hrtime()
     local _, err = require('mcp-tools.editor.text.search_replace').edits(
@@ -99,7 +99,7 @@ describe('text in text', function()
 end)
 
 describe('text for a terminal', function()
-  it('loses colours, titles and links, and nothing else', function()
+  it('loses colors, titles and links only', function()
     t.eq('plain äö\ttext\n', plain('plain äö\ttext\n'))
     t.eq('red bold', plain('\27[31mred\27[0m \27[1;38;5;9mbold\27[m'))
     t.eq('title', plain('\27]0;some window\7title'))
@@ -108,7 +108,7 @@ describe('text for a terminal', function()
     t.eq('bell nul', plain('bell\7 nul\0'))
   end)
 
-  it('is what stands there in the end', function()
+  it('is what the terminal shows in the end', function()
     t.eq('100 %\nnext', plain('10 %\r50 %\r100 %\r\nnext'))
     t.eq('bold', plain('b\8bo\8ol\8ld\8d'))
     t.eq('an end 3', plain('an end \27[3'))
@@ -116,7 +116,7 @@ describe('text for a terminal', function()
     t.eq('b', plain('\8\8a\8\8\8b'))
   end)
 
-  it('takes time that grows with the length of a line', function()
+  it('is processed in linear time', function()
     local begun = vim.uv.hrtime()
     t.eq('done', plain(('0'):rep(200000) .. '\rdone'))
     t.eq(200000, #plain(('0'):rep(200000) .. '\r'))
@@ -125,7 +125,7 @@ describe('text for a terminal', function()
     t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
   end)
 
-  it('pauses within a long line', function()
+  it('is processed with pauses in a long line', function()
     local pauses = 0
     plain(('ab\8'):rep(20000), function() pauses = pauses + 1 end)
     t.ok(pauses > 10)
@@ -133,13 +133,13 @@ describe('text for a terminal', function()
 end)
 
 describe('visible text', function()
-  it('is what it was, where nothing hides', function()
+  it('is unchanged without hidden characters', function()
     for _, text in ipairs({ '', 'plain <text>', 'é ü ß', '漢字かな', 'עברית', 'עربي', '😀', '' }) do
       t.eq(text, sanitize.line(text))
     end
   end)
 
-  it('names what has no form, turns text around or looks like nothing', function()
+  it('names characters that are invisible, reorder text or look like nothing', function()
     for code, text in pairs({
       ['<U+0000>'] = '\0',
       ['<U+000A>'] = '\n',
@@ -178,7 +178,7 @@ describe('visible text', function()
   )
 end)
 
-it('UTF-8 in long text is judged as in short text, wherever the bad byte stands', function()
+it('UTF-8 is checked the same in long text, wherever the invalid byte is', function()
   for _, length in ipairs({ 4090, 4095, 4096, 4097, 4099, 9000 }) do
     local text = ('x'):rep(length)
     t.eq(nil, utf8.invalid_at(text))
@@ -193,7 +193,7 @@ it('UTF-8 in long text is judged as in short text, wherever the bad byte stands'
   end
 end)
 
-it('a text that comes in pieces is UTF-8 exactly when the whole text is, wherever it is cut', function()
+it('a text in pieces is valid UTF-8 exactly when the whole text is', function()
   local texts = {
     'plain',
     'aé€😀z',

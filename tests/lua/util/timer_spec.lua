@@ -8,7 +8,7 @@ local function busy(ms)
 end
 
 describe('a timer', function()
-  it('calls once, on the main loop, not before its time, however busy the editor was', function()
+  it('calls once, on the main loop, not before its time, even after the editor was busy', function()
     local calls, fast, called_at = 0, nil, nil
     busy(50)
     local begun = vim.uv.hrtime()
@@ -22,7 +22,7 @@ describe('a timer', function()
     t.eq({ 1, false, false }, { calls, fast, running:is_running() })
   end)
 
-  it('calls again and again until it is stopped, once or twice', function()
+  it('calls repeatedly until it is stopped, once or twice', function()
     local calls = 0
     local running = timer.every(5, function() calls = calls + 1 end)
     t.wait(function() return calls > 2 end)
@@ -33,7 +33,7 @@ describe('a timer', function()
     t.eq({ seen, false }, { calls, running:is_running() })
   end)
 
-  it('does not call when it was due, but is stopped before the editor gets to it', function()
+  it('does not call when it is stopped before the editor handles it', function()
     local called = false
     local running = timer.after(1, function() called = true end)
     vim.schedule(function()

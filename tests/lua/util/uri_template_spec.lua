@@ -4,7 +4,7 @@ local uri_template = require('mcp-tools.util.uri_template')
 local function compiled(text) return assert(uri_template.compile(text)) end
 
 describe('a template', function()
-  it('takes a URI apart and puts it together again', function()
+  it('parses a URI and builds it again', function()
     local cases = {
       { 'nvim://thing/{id}', 'nvim://thing/7', { id = '7' } },
       { 'nvim://thing/{id}/data', 'nvim://thing/a%20b/data', { id = 'a b' } },
@@ -20,7 +20,7 @@ describe('a template', function()
     end
   end)
 
-  it('encodes what must be, and as little as that in {+name}', function()
+  it('encodes what it must, and as little as possible in {+name}', function()
     t.eq('x://a%2Fb%3F%C3%A9', compiled('x://{id}'):expand({ id = 'a/b?é' }))
     t.eq('x://a/b?%C3%A9%25', compiled('x://{+id}'):expand({ id = 'a/b?é%' }))
   end)
@@ -47,14 +47,14 @@ describe('a template', function()
 
   it('decodes once', function() t.eq({ path = '%2e%2e/a' }, compiled('x://{+path}'):match('x://%252e%252e/a')) end)
 
-  it('comes to an end with a URI that could match in many ways', function()
+  it('ends for a URI that could match in many ways', function()
     local template = compiled('x://{a}-{b}-{c}-{d}-{+e}-{+f}!')
     for _ = 1, 20 do
       t.eq(nil, template:match('x://' .. ('-a'):rep(4000)))
     end
   end)
 
-  it('says what it cannot be', function()
+  it('reports invalid templates', function()
     local cases = {
       { 'x://y', 'has no variable' },
       { 'x://{?q}', 'operators other than %+' },

@@ -16,7 +16,7 @@ describe('context for agents', function()
     return path
   end
 
-  --- Keys, as a person types them.
+  --- Types keys like a user.
   local function type(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
 
   before_each(function()
@@ -27,7 +27,7 @@ describe('context for agents', function()
   after_each(project.close)
 
   describe('the context', function()
-    it('is the file by its real path and the cursor, in UTF-16 from 0', function()
+    it('has the real path of the file and the cursor, in UTF-16 from 0', function()
       edit('a.txt', 'x\nä𝄞b\n')
       vim.fn.cursor(2, #'ä𝄞' + 1)
       t.eq(vim.uv.fs_realpath(project.root .. '/a.txt'), context.get().active.path)
@@ -35,21 +35,21 @@ describe('context for agents', function()
       t.eq(nil, context.get().active.selection)
     end)
 
-    it('has the files that the person was in, the last one first, and none that are gone', function()
+    it('has the recent files of the user, the last one first, without deleted ones', function()
       local one, two = edit('one', ''), edit('two', '')
       t.eq({ two, one }, t.field('path', context.get().open_files))
       vim.cmd('silent bwipeout ' .. one)
       t.eq(1, #context.get().open_files)
     end)
 
-    it('is that of the last window that is no terminal', function()
+    it('is that of the last window without a terminal', function()
       local path = edit('a.txt', 'x\n')
       t.terminal()
       t.eq(path, context.get().active.path)
       vim.cmd('bwipeout!')
     end)
 
-    it('does not even name a sensitive file, or one that the person has marked', function()
+    it('does not name a sensitive file, or one that the user has marked', function()
       edit('.env', 'TOKEN=1\n')
       t.eq({ nil, 0 }, { context.get().active, #context.get().open_files })
       edit('b.txt', 'x\n')
@@ -62,7 +62,7 @@ describe('context for agents', function()
   describe('the selection', function()
     local function selected() return context.get().active.selection end
 
-    it('is what is selected now: characters, lines, a block', function()
+    it('is the active one: characters, lines, a block', function()
       edit('a.txt', 'one two\nthree\nfour\n')
       local seen
       vim.keymap.set('x', 'Q', function() seen = selected() end, { buffer = true })
@@ -76,7 +76,7 @@ describe('context for agents', function()
       t.eq({ line = 0, character = 0 }, seen.start)
     end)
 
-    it('counts until the cursor or the text is another', function()
+    it('lasts until the cursor moves or the text changes', function()
       edit('a.txt', 'one\ntwo\nthree\n')
       type('jV<Esc>')
       t.eq('two', selected().text)
@@ -93,7 +93,7 @@ describe('context for agents', function()
       t.eq(nil, selected())
     end)
 
-    it('is told with its whole range and no more text than is of use', function()
+    it('has its whole range and a limited text', function()
       edit('a.txt', (('x'):rep(100) .. '\n'):rep(2000))
       type('ggVG<Esc>')
       t.eq({ line = 1999, character = 100 }, selected().finish)
@@ -101,8 +101,8 @@ describe('context for agents', function()
     end)
   end)
 
-  describe('who listens', function()
-    it('is told once for many moves, and nothing while nobody wants to know', function()
+  describe('a listener', function()
+    it('is notified once for many moves, and not at all if nobody needs the context', function()
       edit('a.txt', 'one\ntwo\n')
       for _ = 1, 3 do
         api.nvim_exec_autocmds('CursorMoved', {})
@@ -116,7 +116,7 @@ describe('context for agents', function()
       t.eq(1, #told)
     end)
 
-    it('hears that diagnostics are others', function()
+    it('is notified of changed diagnostics', function()
       edit('a.txt', 'one\n')
       wanted = true
       local before = context.get().diagnostics
@@ -147,7 +147,7 @@ end)
 
 local root
 
---- Selects with the keys of a person, in a file of the project, and leaves the selection.
+--- Selects text of a project file with keys, and leaves the selection.
 local function select(lines, keys)
   vim.cmd('edit! ' .. root .. '/x.txt')
   vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
@@ -159,13 +159,13 @@ describe('the last selection', function()
 
   after_each(function() vim.cmd('bwipeout!') end)
 
-  it('is given with its place', function()
+  it('has its range', function()
     select({ 'one two', 'three' }, 'gg4lvj')
     local got = focus.selection(root)
     t.eq({ 'two\nthree', 1, 5, 2, 5 }, { got.text, got.start_line, got.start_column, got.end_line, got.end_column })
   end)
 
-  it('may hold NUL bytes', function()
+  it('can contain NUL bytes', function()
     for _, case in ipairs({
       { 'gg2lvl', 'b\0', 3, 4 },
       { 'gg2l<C-v>lj', 'b\0\nd\0', 3, 4 },
@@ -177,7 +177,7 @@ describe('the last selection', function()
     end
   end)
 
-  it('ends where its lines end by now', function()
+  it('ends at the current end of its lines', function()
     for _, case in ipairs({
       { 'gg15lv5l', 'abc', 'c', 3, 3 },
       { 'gg5lv15l', 'abcdefgh', 'fgh', 6, 8 },
@@ -195,7 +195,7 @@ describe('the last selection', function()
     end
   end)
 
-  it('is not copied when it is too large for anybody', function()
+  it('is not copied when it is too large', function()
     select({ ('a'):rep(4 * 1024 * 1024 - 1) }, 'ggV')
     t.eq(4 * 1024 * 1024 - 1, #focus.selection(root).text)
     for _, keys in ipairs({ 'ggV', 'gglvG$', 'gg<C-v>G' }) do

@@ -16,7 +16,7 @@ describe('sessions', function()
     return { id = next_id, config = { name = 'made', type = 'none' }, parent = parent, on_close = {} }
   end
 
-  --- Tells what happened in one.
+  --- Sends an event of one.
   local function event(name, of, body)
     for _, listener in pairs(dap.listeners.before['event_' .. name]) do
       listener(of, body)
@@ -119,7 +119,7 @@ describe('sessions', function()
     t.eq({ true, nil, 4 }, { bound[3].verified, bound[3].message, bound[3].line })
   end)
 
-  it('a session that a tool starts is not mistaken for one that the user starts meanwhile', function()
+  it('a session of a tool is distinguished from one that the user starts at the same time', function()
     local wanted = sessions.expect({ name = 'of a tool', type = 'none', request = 'launch' })
     local theirs = session()
     theirs.config.request = 'launch'
@@ -143,7 +143,7 @@ describe('sessions', function()
       t.eq('not_found', sessions.get(1) == nil and select(2, sessions.any({ session_id = 1 })).code)
     end)
 
-    it('may also be closed, which notifies waiting calls', function()
+    it('can also be closed, which notifies waiting calls', function()
       local one = session()
       event('process', one, {})
       local told = 0

@@ -1,4 +1,4 @@
--- What is read of programs and of files takes its time by their length, and no more.
+-- Output of programs and files with long lines is read in linear time.
 
 local pytest = require('mcp-tools.editor.runner.pytest')
 local scripts = require('mcp-tools.editor.runner.scripts')
@@ -12,7 +12,7 @@ it('results of pytest are read without lines that are not events', function()
   t.eq({ 1, {} }, { results.passed, results.failures })
 end)
 
-it('a long line of a Python file is no test, and one of a Makefile is described', function()
+it('a long line of a Python file is not a test, and one of a Makefile is described', function()
   local begun = vim.uv.hrtime()
   for _, text in ipairs({ ('a'):rep(LONG), (' '):rep(LONG), 'def ' .. ('test_'):rep(LONG / 5) }) do
     t.eq({}, pytest.tests({ text }))

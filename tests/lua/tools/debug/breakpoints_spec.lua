@@ -10,7 +10,7 @@ after_each(dap.close)
 local path
 before_each(function() path = dap.write('loop.py', dap.LOOP) end)
 
---- Those of nvim-dap, which are all in one file.
+--- Breakpoints of nvim-dap, all in one file.
 local function lines_of_nvim_dap()
   local lines = vim.tbl_map(
     function(point) return point.line end,

@@ -1,5 +1,5 @@
 -- slow
--- Variables in answers: names and values, bounded, without secrets.
+-- Variables in results: names and values, limited, without secrets.
 
 local dap = require('dap_project')
 local t = require('helpers')
@@ -108,7 +108,7 @@ describe('a stopped program', function()
   end)
 end)
 
-it('without a session they report what to do', function()
+it('without a session the tools tell what to do', function()
   dap.fails('not_found', 'no active debug session', 'debug_step', { how = 'wait' })
   t.matches('no program is under the debugger; debug_run', dap.text('debug_inspect'))
 end)

@@ -1,4 +1,4 @@
--- The tools where nvim-dap is not installed.
+-- The debugger tools without nvim-dap.
 
 local p = require('tools_project')
 local t = require('helpers')
@@ -6,7 +6,7 @@ local t = require('helpers')
 before_each(function() p.open({ 'debug' }) end)
 after_each(p.close)
 
-it('report that, and run no file of the project in its place', function()
+it('report that, and run no file of the project instead', function()
   p.write('dap.lua', '_G.ran = true\nreturn { run = function() end }\n')
   local path = p.write('a.py', 'x = 1\n')
   for name, args in pairs({

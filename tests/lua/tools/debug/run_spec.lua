@@ -1,5 +1,5 @@
 -- slow
--- What can be run, and how a run begins: configurations, trust, approval, adapters that are not there.
+-- What can be run, and how a run begins: configurations, trust, approval, missing adapters.
 
 local dap = require('dap_project')
 local runner_project = require('runner_project')

@@ -9,7 +9,7 @@ before_each(dap.open)
 after_each(dap.close)
 
 describe('a debug session', function()
-  it('answers one question in one call, and takes half a kilobyte for each stop', function()
+  it('needs one call for a question, and half a kilobyte for each stop', function()
     local path = dap.write('loop.py', dap.LOOP)
     local sizes = {}
     local function checked(answer)
@@ -56,7 +56,7 @@ describe('a debug session', function()
   end)
 end)
 
---- A program that waits until a file is there.
+--- A program that waits until a file exists.
 local WAITING = table.concat({
   'import os, sys, time', -- 1
   'print("begun", flush=True)',
@@ -78,7 +78,7 @@ it('a launch that is cancelled immediately starts nothing', function()
 end)
 
 describe('a running program', function()
-  it('is no error after a timeout, can be paused, and a stopped one is reported at once', function()
+  it('is not an error after a timeout, can be paused, and its stop is reported immediately', function()
     local path = dap.write('waiting.py', WAITING)
     local gate = dap.root .. '/gate'
     local answer = dap.run(path, { args = { gate }, timeout_ms = 50 })
@@ -129,7 +129,7 @@ describe('a running program', function()
   end)
 end)
 
-it('a child session is the one that tools use; both are listed', function()
+it('uses its child session for tools; both are listed', function()
   local adapter = dap.checkout .. '/tests/lua/fixtures/dap_adapter.py'
   dap.dap().adapters.many = { type = 'executable', command = dap.python, args = { adapter } }
   local answer = dap.ok('debug_run', { options = { type = 'many', name = 'parent' } })
@@ -207,7 +207,7 @@ describe('the user', function()
     t.eq(before, view())
   end)
 
-  it('sees the stop after a step of their own, as always', function()
+  it('sees the stop after their own step', function()
     local path = dap.write('loop.py', dap.LOOP)
     prepare_user()
     dap.set(path, 6)
@@ -224,7 +224,7 @@ describe('the user', function()
   end)
 end)
 
-it("guill's tools are answered by the four", function()
+it('the tools of guill/mcp-tools.nvim are answered by the four', function()
   local path = dap.write('loop.py', dap.LOOP)
   local options = { type = 'python', request = 'launch', name = 'loop', cwd = dap.root }
   t.eq(1, dap.ok('dap_set_breakpoint', { filename = path, line = 6 }).total)

@@ -39,11 +39,11 @@
 ---@field callers table<string, table>? additional fields for some clients and plugins
 ---@field recommended boolean? bundled tools: part of `tools = "recommended"`
 ---@field previewed string[]? bundled tools: arguments that `preview` contains, so that a question does not repeat them
----@field always_for? string[]|fun(args: table): table arguments that the answer "always" applies to, or a function that
---- returns what it applies to: it then allows only calls in which that is equal, such as one command line, instead of
---- every call of the tool
----@field short_lived? string[] with `always_for`: arguments, such as ids, that mean something else in the next editor;
---- "always" is not possible for a call that has one
+---@field always_ignores? string[]|fun(args: table): string[] with it, the answer "always" allows only calls with equal
+--- arguments, such as one command line, instead of every call of the tool. It lists arguments that may differ, such as
+--- a timeout, or returns this list for a call
+---@field short_lived? string[] with `always_ignores`: arguments, such as ids, that mean something else later; "always"
+--- is not possible for a call that has one of them
 ---@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
 ---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
 ---  get the result itself as well

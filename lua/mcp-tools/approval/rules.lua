@@ -143,27 +143,24 @@ end
 --- Maximum bytes of a key. "Always" is not possible for a longer call.
 local MAX_KEY = 4096
 
---- Returns the JSON of the arguments that "always" applies to, for tools with `always_for`.
+--- Returns the JSON of the arguments that "always" applies to, for tools with `always_ignores`.
 ---@param definition mcp-tools.Definition
 ---@param args table
 ---@return string? key nil if "always" applies to the tool
 ---@return boolean never "always" is not possible for this call
 function M.call_key(definition, args)
-  if not definition.always_for then
+  local ignored = definition.always_ignores
+  if not ignored then
     return nil, false
   end
   for _, name in ipairs(definition.short_lived or {}) do
-    if args[name] ~= nil then
+    if args[name] then
       return nil, true
     end
   end
-  local decisive, always_for = {}, definition.always_for
-  if type(always_for) == 'function' then
-    decisive = always_for(args)
-  else
-    for _, name in ipairs(always_for) do
-      decisive[name] = args[name]
-    end
+  local decisive = vim.tbl_extend('force', {}, args)
+  for _, name in ipairs(type(ignored) == 'function' and ignored(args) or ignored) do
+    decisive[name] = nil
   end
   local key = canonical_json.text(next(decisive) and decisive or vim.empty_dict())
   return key, #key > MAX_KEY
@@ -187,7 +184,7 @@ end
 ---@return mcp-tools.Decision?
 function M.by_memory(call, verdict, grant, outside, targets)
   if outside then
-    local exact = call.definition.always_for ~= nil
+    local exact = call.definition.always_ignores ~= nil
     if all_granted(verdict.paths, targets) and (not exact or is_always_allowed(call, verdict)) then
       return { action = 'allow', by = 'ledger', reason = 'you always allow it these files' }
     elseif all_granted(grant.paths, targets) then

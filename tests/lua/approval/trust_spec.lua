@@ -424,7 +424,7 @@ end)
 describe('"always" for a tool that runs what its arguments contain', function()
   local function shell()
     local b = setup()
-    b.tool({ always_for = { 'command', 'cwd' } })
+    b.tool({ always_ignores = { 'timeout_ms' } })
     return b
   end
 
@@ -465,31 +465,62 @@ describe('"always" for a tool that runs what its arguments contain', function()
     t.ok(not vim.list_contains(b.asked[1].choices, 'always'))
   end)
 
-  it('is not a choice for an id, which means something else in the next editor', function()
-    for name, args in pairs({ ['shell.jobs'] = { action = 'stop', id = 'job1' }, ['test.run'] = { run = 'run1' } }) do
-      local b, tool = setup(), require('mcp-tools.tools.' .. name)
-      b.tool({ always_for = tool.always_for, short_lived = tool.short_lived })
-      again(b, args)
-      t.ok(not vim.list_contains(b.asked[1].choices, 'always'), name)
-      t.ok(vim.list_contains(b.asked[1].choices, 'session'), name)
+  it('is not a choice for an argument that means something else later', function()
+    for _, case in ipairs({
+      { 'shell.jobs', { action = 'stop', id = 'job1' } },
+      { 'test.run', { run = 'run1' } },
+      { 'test.run', { at_cursor = true } },
+      { 'test.run', { last_failed = true } },
+      { 'test.run', { bufnr = 0 } },
+      { 'debug.step', { how = 'continue', session_id = 1 } },
+      { 'debug.inspect', { expressions = { 'x' }, thread_id = 1 } },
+    }) do
+      local b, tool = setup(), require('mcp-tools.tools.' .. case[1])
+      b.tool({ always_ignores = tool.always_ignores, short_lived = tool.short_lived })
+      again(b, case[2])
+      t.ok(not vim.list_contains(b.asked[1].choices, 'always'), vim.inspect(case))
+      t.ok(vim.list_contains(b.asked[1].choices, 'session'), vim.inspect(case))
     end
   end)
 
-  it('is limited by arguments in every bundled tool that runs what its arguments contain', function()
+  it('compares all arguments of bundled tools except limits', function()
+    local harmless = { 'timeout_ms', 'wait_ms', 'max_bytes', 'limit', 'offset', 'since', 'output' }
     local names = 'shell.run shell.jobs editor.eval_lua editor.command plugin.call test.run'
       .. ' debug.run debug.step debug.inspect'
     for name in names:gmatch('%S+') do
       local definition = require('mcp-tools.tools.' .. name)
-      t.ok(#definition.always_for > 0, name)
-      for _, argument in ipairs(vim.list_extend({ unpack(definition.always_for) }, definition.short_lived or {})) do
+      for _, argument in ipairs(definition.always_ignores) do
         t.ok(definition.args[argument], name .. ' ' .. argument)
+        t.ok(vim.list_contains(harmless, argument), name .. ' ' .. argument)
+      end
+      for _, argument in ipairs(definition.short_lived or {}) do
+        t.ok(definition.args[argument], name .. ' ' .. argument)
+      end
+    end
+  end)
+
+  it('allows the tests and the place of the call, and no others', function()
+    for name, calls in pairs({
+      ['test.run'] = { { path = 'a' }, { path = 'b' }, { path = 'a', line = 3 }, {}, { last_failed = true } },
+      ['debug.step'] = { { how = 'to_line', path = 'a', line = 1 }, { how = 'to_line', path = 'a', line = 2 } },
+      ['debug.inspect'] = { { expressions = { 'x' }, frame = 0 }, { expressions = { 'x' }, frame = 1 } },
+      ['debug.run'] = { { program = 'a' }, { program = 'a', exceptions = true } },
+    }) do
+      local b, tool = setup(), require('mcp-tools.tools.' .. name)
+      b.tool({ always_ignores = tool.always_ignores, short_lived = tool.short_lived })
+      b.reply('always')
+      t.eq('ran', (b.run(calls[1])))
+      local longer = vim.tbl_extend('error', calls[1], { [tool.always_ignores[1]] = 7 })
+      t.eq({ 'ran', 'ran' }, { again(b, calls[1]), again(b, longer) })
+      for i = 2, #calls do
+        t.eq('asked', again(b, calls[i]), name .. ' ' .. vim.inspect(calls[i]))
       end
     end
   end)
 
   it('allows breakpoints without an expression, but none with an expression', function()
     local b = setup()
-    b.tool({ always_for = require('mcp-tools.tools.debug.breakpoints').always_for })
+    b.tool({ always_ignores = require('mcp-tools.tools.debug.breakpoints').always_ignores })
     b.reply('always')
     t.eq('ran', (b.run({ set = { { line = 1 } } })))
     t.eq('ran', again(b, { set = { { line = 2 } } }))
@@ -504,7 +535,7 @@ describe('"always" for a tool that runs what its arguments contain', function()
       ['debug.run'] = { test = outside .. '/test_x.py::test_x' },
     }) do
       local b = setup()
-      b.tool({ always_for = require('mcp-tools.tools.' .. name).always_for })
+      b.tool({ always_ignores = require('mcp-tools.tools.' .. name).always_ignores })
       b.reply('always')
       t.eq('ran', (b.run({})))
       t.eq({ 'ran', 'asked' }, { again(b, {}), again(b, args) })

@@ -27,7 +27,7 @@ local M = {}
 ---@field callers table<string, table>?
 ---@field recommended boolean?
 ---@field previewed string[]?
----@field always_for string[]|(fun(args: table): table)|nil
+---@field always_ignores string[]|(fun(args: table): string[])|nil
 ---@field short_lived string[]?
 ---@field reviewed boolean?
 ---@field style 'execute'|'run'
@@ -72,7 +72,7 @@ local RULES = common.rules({
   ['function'] = 'preview state execute run prepare render',
   boolean = 'recommended explicit reviewed always_load',
   number = 'max_result_chars',
-  ['table function'] = 'always_for',
+  ['table function'] = 'always_ignores',
   ['boolean function string'] = 'needs_approval',
 })
 

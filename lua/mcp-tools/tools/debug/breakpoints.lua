@@ -167,8 +167,8 @@ return {
   },
   annotations = { read_only = false, destructive = false, idempotent = true },
   recommended = true,
-  always_for = function(args)
-    return { expressions = breakpoints.expressions(args.set) } -- the program evaluates these
+  always_ignores = function(args)
+    return breakpoints.expressions(args.set) and {} or { 'set', 'remove', 'clear' } -- the program evaluates expressions
   end,
   needs_approval = function(args)
     if breakpoints.expressions(args.set) then

@@ -184,7 +184,8 @@ return {
   },
   annotations = { read_only = false, destructive = true, open_world = true },
   recommended = true,
-  always_for = { 'expressions' },
+  always_ignores = { 'output' },
+  short_lived = { 'thread_id', 'session_id' },
   needs_approval = function(args)
     return args.expressions ~= nil and 'it runs expressions in the program under the debugger'
   end,

@@ -134,7 +134,7 @@ return {
   annotations = { read_only = false, destructive = true, open_world = true },
   recommended = true,
   timeout = control.TOOL_TIMEOUT,
-  always_for = { 'program', 'test', 'configuration', 'args', 'breakpoints', 'expressions', 'options' },
+  always_ignores = { 'timeout_ms' },
   needs_approval = function(args)
     return ('it runs %s under the debugger'):format(args.program or args.test or args.configuration or 'a program')
   end,

@@ -223,7 +223,8 @@ return {
   annotations = { read_only = false, destructive = true, open_world = true },
   recommended = true,
   timeout = control.TOOL_TIMEOUT,
-  always_for = { 'how', 'expressions' },
+  always_ignores = { 'timeout_ms' },
+  short_lived = { 'session_id' },
   needs_approval = function(args)
     return HOW[args.how].reason or args.expressions ~= nil and 'it runs expressions in the program under the debugger'
   end,

@@ -28,7 +28,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
-  always_for = { 'command' },
+  always_ignores = { 'max_bytes' },
   needs_approval = 'it runs an Ex command, which can do anything that you can',
   preview = function(args)
     return ':' .. args.command

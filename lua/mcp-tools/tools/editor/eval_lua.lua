@@ -36,7 +36,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
-  always_for = { 'code', 'args' },
+  always_ignores = { 'max_bytes' },
   needs_approval = 'it runs Lua in the editor, which can do anything that you can',
   preview = function(args)
     local fn, err = chunk(args.code)

@@ -24,7 +24,7 @@ return {
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
-  always_for = { 'module', 'function', 'args' },
+  always_ignores = { 'max_bytes' },
   needs_approval = 'it calls a function of a plugin, which can do whatever you can',
   preview = function(args)
     local err = functions.missing(args.module, args['function'])

@@ -107,7 +107,7 @@ return {
     },
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
-  always_for = { 'action', 'command', 'argv', 'cwd', 'env' },
+  always_ignores = { 'since', 'wait_ms', 'max_bytes' },
   short_lived = { 'id' },
   needs_approval = function(args, call)
     if args.action == 'start' then

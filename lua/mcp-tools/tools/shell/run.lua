@@ -28,7 +28,7 @@ return {
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = command.TOOL_TIMEOUT,
-  always_for = { 'command', 'argv', 'cwd', 'env', 'stdin' },
+  always_ignores = { 'timeout_ms', 'max_bytes' },
   needs_approval = 'it runs a command',
   preview = function(args)
     return command.preview_of(args, project.root())

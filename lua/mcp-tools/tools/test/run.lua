@@ -91,8 +91,8 @@ return {
   recommended = true,
   always_load = true,
   timeout = command.TOOL_TIMEOUT,
-  always_for = { 'runner', 'tests', 'args' },
-  short_lived = { 'run' },
+  always_ignores = { 'timeout_ms', 'limit', 'offset' },
+  short_lived = { 'run', 'at_cursor', 'last_failed', 'bufnr' },
   needs_approval = function(args, call)
     return not args.run and 'it runs tests, and with them code of the project' or runs.reason(call, args.run)
   end,

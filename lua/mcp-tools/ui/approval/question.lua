@@ -97,7 +97,7 @@ local function special(question)
     local who = sanitize.line(call.client.name or call.host)
     out.session = { long = ("Allow every %%s of '%s' until Neovim quits"):format((who:gsub('%%', '%%%%'))) }
   end
-  if (call.definition or {}).always_for then
+  if (call.definition or {}).always_ignores then
     out.always = { text = 'always this', long = 'Always allow this exact %s in this project' }
   end
   return out

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
-import ipaddress
 import json
 import logging
 import os
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from ..instances.files import is_loopback
 from ..neovim.nvim import NvimEditor
 from ..sessions.registry import Sessions
 
@@ -214,7 +214,7 @@ class Registration:
 
     async def _ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Sends one request over its own connection, to this machine only."""
-        if not _is_loopback(self.server.url):
+        if not is_loopback(self.server.url):
             raise _FaultError(f"not an address of this machine: {self.server.url}")
         if _is_of_another_user(self.server.url):
             raise _FaultError("a process of another user listens there")
@@ -357,16 +357,3 @@ def _is_of_another_user(url: str) -> bool:
             if state == LISTENS and int(address.rpartition(":")[2], 16) == port and int(user) not in (0, own):
                 return True
     return False
-
-
-def _is_loopback(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or ""
-        return (
-            parts.scheme == "http"
-            and parts.username is None
-            and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
-        )
-    except ValueError:
-        return False

@@ -104,7 +104,10 @@ def _environment() -> Iterator[Finding]:
 def _editors() -> Iterator[Finding]:
     directories = files.own_directories(os.environ)
     found = [one for directory in directories for one in files.read_all(directory)]
-    if not found:
+    if not directories:
+        advice = "set them to absolute paths outside repositories"
+        yield Finding("error", "the directories in $XDG_RUNTIME_DIR and $XDG_STATE_HOME are not used", advice)
+    elif not found:
         advice = "start Neovim with the plugin set up; then :checkhealth mcp-tools"
         yield Finding(
             "warning", f"no Neovim with a bridge is listed in {' or '.join(map(shown, directories))}", advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import math
 import os
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 MAX_BYTES = 64 * 1024
 """Maximum size of an instance file, which usually has a few hundred bytes."""
@@ -30,15 +32,20 @@ class Instance:
     focused_at: float = 0.0
 
 
-def own_directories(environ: Mapping[str, str], sessions: str = "/run/user") -> list[str]:
+def own_directories(
+    environ: Mapping[str, str], sessions: str = "/run/user", home: str | None = None
+) -> list[str]:
     """Returns the directories of instance files, like lua/mcp-tools/instances/file.lua.
 
-    A Neovim uses one of them, depending on its environment.
+    A Neovim uses one of them, depending on its environment. The settings of a project may set variables, so
+    relative directories and those in a repository are omitted.
 
     Args:
         environ: usually `os.environ`.
         sessions: parent of XDG_RUNTIME_DIR, for processes that `ssh` or `su` started without the variable.
+        home: home directory of this user, which may be a repository; default: as the system knows it.
     """
+    home = os.path.realpath(_home() if home is None else home)
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime is None and os.name != "nt":
         runtime = f"{sessions}/{os.getuid()}"
@@ -49,12 +56,13 @@ def own_directories(environ: Mapping[str, str], sessions: str = "/run/user") -> 
         name += "-data"
     else:
         state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
-    return [*directories, os.path.expanduser(state / name / "mcp-tools" / "instances")]
+    directories.append(os.path.expanduser(state / name / "mcp-tools" / "instances"))
+    return [path for path in directories if os.path.isabs(path) and not _in_repository(path, home)]
 
 
 def read_all(directory: str | None) -> list[Instance]:
-    """Returns the instances in a directory; ignores files that other users could have written."""
-    if not directory or not _is_own_directory(Path(directory)):
+    """Returns the instances in a directory; ignores what other users can use, and bridges elsewhere."""
+    if not directory or not _is_own_directory(Path(directory), others=0o077):
         return []
     found = [_read(path) for path in sorted(Path(directory).glob("*.json"))]
     return [instance for instance in found if instance is not None]
@@ -72,16 +80,43 @@ def table_of(data: bytes) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _private(about: os.stat_result) -> bool:
-    """Whether a file is owned by this user and not writable by others."""
-    if os.name == "nt":
-        return True
-    return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _is_own_directory(path: Path) -> bool:
+def is_loopback(url: str) -> bool:
+    """Whether a URL is an HTTP server of this machine."""
     try:
-        return _private(path.stat(follow_symlinks=False))
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        return (
+            parts.scheme == "http"
+            and parts.username is None
+            and (host == "localhost" or ipaddress.ip_address(host).is_loopback)
+        )
+    except ValueError:
+        return False
+
+
+def _home() -> str:
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):  # Windows, or a user without an entry: the variables are not reliable
+        return "/"
+
+
+def _in_repository(path: str, home: str) -> bool:
+    """Whether a path is in a git repository other than the home directory."""
+    parents = Path(os.path.realpath(path)).parents
+    return any(str(parent) != home and os.path.lexists(parent / ".git") for parent in parents)
+
+
+def _is_own(about: os.stat_result, others: int) -> bool:
+    """Whether a file is owned by this user, and other users lack these permissions."""
+    return os.name == "nt" or (about.st_uid == os.getuid() and not about.st_mode & others)
+
+
+def _is_own_directory(path: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
+    try:
+        return _is_own(path.stat(follow_symlinks=False), others)
     except (OSError, ValueError):
         return False
 
@@ -92,6 +127,8 @@ def _read(path: Path) -> Instance | None:
     if not isinstance(pid, int) or not isinstance(port, int) or not isinstance(token, str) or not token:
         return None
     texts = {k: v for k in ("root", "cwd", "socket", "url", "boot") if isinstance(v := values.get(k), str)}
+    if texts.get("url") and not is_loopback(texts["url"]):
+        return None
     return Instance(pid, port, token, focused_at=_seconds(values.get("focused_at")), **texts)
 
 
@@ -102,7 +139,11 @@ def _bytes_of(path: Path) -> bytes:
     try:
         with open(os.open(path, flags), "rb") as file:
             about = os.fstat(file.fileno())
-            if not stat.S_ISREG(about.st_mode) or not _private(about) or about.st_size > MAX_BYTES:
+            if (
+                not stat.S_ISREG(about.st_mode)
+                or not _is_own(about, others=0o077)
+                or about.st_size > MAX_BYTES
+            ):
                 return b""
             return file.read(MAX_BYTES)
     except OSError:

@@ -126,18 +126,65 @@ async def test_a_port_that_takes_no_connection_is_foreign() -> None:
         assert await holder_of("127.0.0.1", held.getsockname()[1], None, "mine") == "foreign"
 
 
-def test_partial_invalid_writable_and_linked_files_are_ignored(tmp_path: Path) -> None:
-    good = write(tmp_path, "1.json", port=5, url="http://x", focused_at=2)
+def test_partial_invalid_exposed_and_linked_files_are_ignored(tmp_path: Path) -> None:
+    url = "http://127.0.0.1:5/mcp"
+    good = write(tmp_path, "1.json", port=5, url=url, focused_at=2)
     write(tmp_path, "2.json", port=5).chmod(0o620)
     (tmp_path / "3.json").write_text('{"pid": 1, "po')
     write(tmp_path, "4.json", port="5")
     (tmp_path / "5.json").symlink_to(good)
+    write(tmp_path, "6.json", port=5).chmod(0o644)  # as git checks it out
     found = read_all(str(tmp_path))
-    assert [(i.port, i.url, i.focused_at) for i in found] == [(5, "http://x", 2)]
+    assert [(i.port, i.url, i.focused_at) for i in found] == [(5, url, 2)]
     assert "theirs" not in repr(found)
-    tmp_path.chmod(0o770)
-    assert read_all(str(tmp_path)) == []
+    for mode in (0o770, 0o755):
+        tmp_path.chmod(mode)
+        assert read_all(str(tmp_path)) == []
     assert read_all(None) == read_all(str(tmp_path / "absent")) == []
+
+
+def test_only_bridges_of_this_machine_are_found(tmp_path: Path) -> None:
+    """A URL must be HTTP on a loopback address."""
+    good = ["http://127.0.0.1:5/mcp", "http://[::1]:5/mcp", "http://127.0.0.2:5/mcp", ""]
+    bad = [
+        "http://192.0.2.1:5/mcp",
+        "http://example.org/mcp",
+        "https://127.0.0.1:5/",
+        "http://a@127.0.0.1/",
+        "x",
+    ]
+    for number, url in enumerate([*good, *bad]):
+        write(tmp_path, f"{number}.json", port=5, url=url)
+    assert sorted(i.url for i in read_all(str(tmp_path))) == sorted(good)
+
+
+def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings of a project may set variables that name a directory of it."""
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    inside, outside = tmp_path / "project" / "run", tmp_path / "run"
+    for directory in (inside, outside):
+        directory.mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(inside)
+    monkeypatch.chdir(tmp_path)
+    for name in (str(inside), str(tmp_path / "link"), "run", "project/run"):
+        assert own_directories({"XDG_RUNTIME_DIR": name, "XDG_STATE_HOME": name}) == []
+        state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": "../project/x"}
+        assert own_directories(state) == []
+    assert own_directories({"XDG_RUNTIME_DIR": str(outside), "XDG_STATE_HOME": "x"}) == [
+        f"{outside}/mcp-tools"
+    ]
+    (tmp_path / "project" / ".git").rmdir()
+    (tmp_path / "project" / ".git").write_text("gitdir: elsewhere")  # a linked work tree
+    assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []
+
+
+def test_a_home_directory_may_be_a_repository(tmp_path: Path) -> None:
+    """Some users keep their configuration in one."""
+    (tmp_path / ".git").mkdir()
+    state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(tmp_path / "state")}
+    assert own_directories(state) == []
+    instances = str(tmp_path / "state" / "nvim" / "mcp-tools" / "instances")
+    assert own_directories(state, home=str(tmp_path)) == [instances]
 
 
 def test_special_huge_and_nested_files_are_ignored(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ function M.line(line, pause)
   return assignments(line)
 end
 
---- Redacts text about a readable file; assignments are kept, as in the file.
+--- Redacts text of a readable file; assignments are kept, as in the file.
 ---@param text string
 ---@param pause? fun() called between pieces of work
 ---@return string

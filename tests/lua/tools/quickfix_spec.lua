@@ -182,6 +182,28 @@ describe('editor_quickfix without places', function()
     end
   end)
 
+  it('removes secrets, except from the line of a readable file', function()
+    vim.cmd('silent edit ' .. project.write('a.txt', 'one\n  password = shown\n'))
+    local bufnr = api.nvim_get_current_buf()
+    vim.fn.setqflist({
+      { bufnr = bufnr, lnum = 2, text = 'password = shown' },
+      { bufnr = bufnr, lnum = 1, text = 'cfg: password = hunter2secret' },
+      { bufnr = bufnr, lnum = 2, text = 'token="hunter2secret"' },
+      { bufnr = bufnr, text = 'password = hunter2secret' },
+      { filename = project.write('closed.txt', 'one\n'), lnum = 1, text = 'password: hunter2secret' },
+      { text = 'password: hunter2secret' },
+    })
+    local texts = vim.tbl_map(function(entry) return entry.text end, call('editor_quickfix', {}).entries)
+    t.eq({
+      'password = shown',
+      'cfg: password = [secret]',
+      'token="[secret]"',
+      'password = [secret]',
+      'password: [secret]',
+      'password: [secret]',
+    }, texts)
+  end)
+
   it('withholds the text of unreadable files and says so', function()
     vim.fn.setqflist({
       { filename = project.write('.env', 'KEY=hidden'), lnum = 1, text = 'KEY=hidden' },

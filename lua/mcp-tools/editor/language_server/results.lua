@@ -85,7 +85,7 @@ end
 ---@return any
 function convert(value, here, job)
   if type(value) == 'string' then
-    return server_text.text(value)
+    return server_text.code(value)
   elseif type(value) ~= 'table' or next(value) == nil then
     return value
   elseif vim.islist(value) then

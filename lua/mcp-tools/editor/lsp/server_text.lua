@@ -13,7 +13,14 @@ function M.text(text)
   if type(text) == 'table' then
     text = text.value
   end
-  return type(text) == 'string' and (utf8.repair(redact.quoted(text))) or ''
+  return type(text) == 'string' and (utf8.repair((text:gsub('[^\r\n]+', redact.line)))) or ''
+end
+
+--- Like `text`, for code of readable files: assignments to secret-looking names are kept, as in the file.
+---@param text string
+---@return string
+function M.code(text)
+  return (utf8.repair(redact.quoted(text)))
 end
 
 --- Reads the lines of sensitive buffers again.

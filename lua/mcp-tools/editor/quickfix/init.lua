@@ -7,6 +7,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
 local sanitize = require('mcp-tools.util.sanitize')
+local trim = require('mcp-tools.util.trim')
 local utf8 = require('mcp-tools.util.utf8')
 
 local api = vim.api
@@ -96,6 +97,16 @@ local function verdict_of(item, root)
   return { ok = ok, why = why, path = path }
 end
 
+--- Returns the redacted text of an item: the line of its file as that file is shown, anything else as output.
+---@param item table
+---@param pause fun()
+---@return string
+local function text_of(item, pause)
+  local is_loaded = item.lnum > 0 and api.nvim_buf_is_loaded(item.bufnr)
+  local line = is_loaded and api.nvim_buf_get_lines(item.bufnr, item.lnum - 1, item.lnum, false)[1]
+  return (line and trim(line) == trim(item.text) and redact.quoted or redact.line)(item.text, pause)
+end
+
 ---@param item table
 ---@param line integer
 ---@param column integer 1-based byte; 0: none
@@ -123,7 +134,7 @@ function M.entries(items, root, pause)
       verdict = verdict_of(item, root)
       verdicts[item.bufnr] = item.bufnr > 0 and verdict or nil
     end
-    local text = verdict.ok and (verdict.path and redact.quoted or redact.line)(item.text, pause) or nil
+    local text = verdict.ok and text_of(item, pause) or nil
     entries[i] = {
       path = verdict.path,
       line = item.lnum > 0 and item.lnum or nil,

@@ -8,6 +8,29 @@ after_each(function()
   vim.cmd('silent! %bwipeout!')
 end)
 
+describe('a message with a secret', function()
+  local project = require('editor_project')
+  before_each(project.open)
+  after_each(project.close)
+
+  it('is redacted in tools, resources, prompts and the context of agents', function()
+    vim.cmd.edit(project.write('a.lua', 'x\n'))
+    local message = 'login failed: password=hunter2secret\nAPI_TOKEN: "hunter2secret"'
+    vim.diagnostic.set(namespace, 0, { { lnum = 0, col = 0, severity = 1, message = message } })
+    project.offer({ 'diagnostics_list' })
+    local context = require('mcp-tools.editor.context')
+    for _, text in ipairs({
+      project.text('diagnostics_list', {}),
+      vim.inspect(project.data('nvim://diagnostics')),
+      project.prompt('explain_diagnostics'),
+      vim.inspect(context.diagnostics()),
+    }) do
+      t.matches('login failed: password=%[secret%]', text)
+      t.ok(not text:find('hunter2secret', 1, true), text)
+    end
+  end)
+end)
+
 describe('twenty thousand diagnostics', function()
   local project = require('editor_project')
   before_each(project.open)

@@ -22,11 +22,17 @@ local function edit(lines) vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines
 
 --- A call of the tool, as a client makes it.
 ---@return any result, mcp-tools.Error? err
-local function ask(method, params)
+local function ask(method, params, client)
   require('mcp-tools.agents.lsp').load()
   local done
   local listener = { done = function(_, call) done = call end }
-  local opts = { host = 'mcp', view = scope.view({ agent = 'lsp' }), timeout = 5000, listener = listener }
+  local opts = {
+    host = 'mcp',
+    client = { name = client or 'one' },
+    view = scope.view({ agent = 'lsp' }),
+    timeout = 5000,
+    listener = listener,
+  }
   local call = core.parts().executor:execute('lsp_request', { method = method, params = params }, opts)
   t.wait(function() return done or call:ended() end, 10000, method)
   local outcome = call.outcome
@@ -170,12 +176,37 @@ describe('a result', function()
       },
     })
     t.eq({ found[2] }, (ask('textDocument/references', at(1, 0))))
-    local symbol = { name = 'b', kind = 1, location = { uri = found[2].uri }, data = { 1 } }
+    local symbol = { name = 'b', kind = 1, location = { uri = found[2].uri } }
     t.eq({ symbol }, (ask('workspace/symbol', { query = '' })))
     s.answers['textDocument/references'] = { found[1], found[3] }
     local _, err = ask('textDocument/references', at(1, 0))
     t.eq('access_denied', err.code)
     t.eq(false, vim.api.nvim_buf_get_name(0) == other)
+  end)
+
+  it('is checked by all its URIs', function()
+    local secret, other = vim.uri_from_fname(project.write('.env', 'A=b\n')), location(0, 0, 1)
+    local link = { targetUri = other.uri, targetRange = other.range, targetSelectionRange = other.range }
+    server({ definitionProvider = true }, {
+      ['textDocument/definition'] = {
+        vim.tbl_extend('error', link, { uri = secret }),
+        vim.tbl_extend('force', link, { uri = other.uri, targetUri = secret }),
+        vim.tbl_extend('error', link, { originUri = secret }),
+        link,
+      },
+    })
+    t.eq({ link }, (ask('textDocument/definition', at(1, 0))))
+  end)
+
+  it('contains only what the protocol defines for ranges, and no data', function()
+    local line = 'PLAIN_SETTING=hunter2'
+    vim.cmd.split(project.write('.env', line .. '\n'))
+    local odd = { start = { line = 0, character = 0, data = line }, ['end'] = { line = 0, character = 1 }, text = line }
+    local symbol = { name = 'f', kind = 12, range = odd, selectionRange = odd, data = line, detail = line }
+    server({ documentSymbolProvider = true }, { ['textDocument/documentSymbol'] = { symbol } })
+    local result = t.ok(ask('textDocument/documentSymbol', at(0, 0)))
+    local plain = range(0, 0, 1)
+    t.eq({ { name = 'f', kind = 12, range = plain, selectionRange = plain, detail = '[secret]' } }, result)
   end)
 
   it('in many closed files is converted with their texts', function()
@@ -208,10 +239,15 @@ describe('a result', function()
       ['callHierarchy/outgoingCalls'] = { { to = item(other), fromRanges = { range(0, 7, 10) } } },
     })
     local items = t.ok(ask('textDocument/prepareCallHierarchy', at(0, 0)))
-    t.eq({ server = 'double', data = { 7 } }, items[1].data)
+    t.eq({ server = 'double', id = t.ok(items[1].data.id) }, items[1].data)
     t.eq(range(0, 0, 3), items[1].range)
     local calls = t.ok(ask('callHierarchy/incomingCalls', { item = items[1] }))
     t.eq({ { 7 }, range(0, 0, 6) }, { asked.data, asked.range })
+    local strange = vim.tbl_deep_extend('force', items[1], { data = { id = 'unknown' } })
+    local _, err = ask('callHierarchy/incomingCalls', { item = strange })
+    t.eq('stale', err.code)
+    _, err = ask('callHierarchy/incomingCalls', { item = items[1] }, 'another client')
+    t.eq('stale', err.code)
     t.eq({ range(0, 5, 9) }, calls[1].fromRanges)
     calls = t.ok(ask('callHierarchy/outgoingCalls', { item = items[1] }))
     t.eq({ range(0, 4, 7) }, calls[1].fromRanges)

@@ -143,9 +143,6 @@ local function converted(ctx, opened, params, list)
         end
         place.line, place.character = there.line, there.character
       end
-      if copy.item then
-        copy.item.data = type(copy.item.data) == 'table' and copy.item.data.data or nil
-      end
       by_encoding[encoding] = copy
     end
   end
@@ -158,13 +155,11 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param opened mcp-tools.Target
 ---@param method string
----@param params table
+---@param name any only this server
 ---@return vim.lsp.Client[]?
 ---@return mcp-tools.Error? err
-local function servers_of(ctx, opened, method, params)
+local function servers_of(ctx, opened, method, name)
   local list, err = clients.await(ctx, opened.bufnr, method)
-  local data = params.item and params.item.data
-  local name = type(data) == 'table' and data.server
   if not list or not name then
     return list, err
   end
@@ -182,10 +177,11 @@ end
 ---@param opened mcp-tools.Target
 ---@param method string
 ---@param params table
+---@param name any only this server
 ---@return mcp-tools.lsp.Answer[]?
 ---@return mcp-tools.Error? err
-local function ask_about(ctx, opened, method, params)
-  local list, err = servers_of(ctx, opened, method, params)
+local function ask_about(ctx, opened, method, params, name)
+  local list, err = servers_of(ctx, opened, method, name)
   local for_client
   if list then
     for_client, err = converted(ctx, opened, params, list)
@@ -251,7 +247,7 @@ end
 ---@return string? json of the result
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
-  local method, params = args.method, args.params
+  local method, params = args.method, vim.tbl_extend('force', {}, args.params)
   local tool, merge = REFUSED[method], SERVED[method]
   if tool then
     local text = '%s is not answered here, because it changes files; use the tool %s%s of Neovim instead'
@@ -270,6 +266,16 @@ function M.run(ctx, args)
   if type(params.item) ~= 'table' or params.textDocument then
     params.item = nil
   end
+  local name
+  if params.item then
+    local data = type(params.item.data) == 'table' and params.item.data or {}
+    local kept = data.id ~= nil and results.data_of(ctx, data.id) or nil
+    name, params.item = data.server, vim.tbl_extend('force', {}, params.item)
+    params.item.data = kept
+    if data.id ~= nil and kept == nil then
+      return nil, errors.new('stale', 'item.data: the item is too old; send textDocument/prepareCallHierarchy again')
+    end
+  end
   local named = method == SYMBOL and { uri = args.near } or params.textDocument or params.item
   local opened, err, path
   if type(named) == 'table' and named.uri then
@@ -287,7 +293,7 @@ function M.run(ctx, args)
   elseif method == SYMBOL then
     answers, err = ask_everywhere(ctx, opened, params)
   else
-    answers, err = ask_about(ctx, opened --[[@as mcp-tools.Target]], method, params)
+    answers, err = ask_about(ctx, opened --[[@as mcp-tools.Target]], method, params, name)
   end
   if not answers then
     return nil, err

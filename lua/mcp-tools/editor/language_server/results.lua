@@ -1,14 +1,48 @@
 --- Results of language servers for LSP clients: other files removed, positions converted, answers of several servers
---- merged. Everything else stays as the servers wrote it, except secrets in texts.
+--- merged. Secrets are removed from texts; private data of the servers stays in the editor.
 
 local documents = require('mcp-tools.editor.language_server.documents')
+local lru = require('mcp-tools.util.lru')
 local server_text = require('mcp-tools.editor.lsp.server_text')
+local sessions = require('mcp-tools.util.session')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
 --- Represents a value that refers to a file that clients may not read.
 local REMOVED = {}
+
+--- Maximum number of items of one client whose data is kept.
+local MAX_DATA = 1000
+
+--- Data of call hierarchy items, which only their server understands and which may quote any file.
+local kept_of = sessions.keep(function()
+  return { last = 0, by_id = lru(MAX_DATA) }
+end)
+--- Part of all ids: an id of another editor is unknown.
+local epoch = ('%x'):format(vim.uv.hrtime())
+
+---@param ctx mcp-tools.Ctx
+---@param data any
+---@return string? id nil if there is no data
+local function keep(ctx, data)
+  if data == nil then
+    return nil
+  end
+  local kept = kept_of(ctx)
+  kept.last = kept.last + 1
+  local id = ('%s-%d'):format(epoch, kept.last)
+  kept.by_id:set(id, data)
+  return id
+end
+
+--- Returns the data of an item that this client got.
+---@param ctx mcp-tools.Ctx
+---@param id any
+---@return any data nil if it is unknown
+function M.data_of(ctx, id)
+  return kept_of(ctx).by_id:get(id)
+end
 
 ---@param value any
 ---@return string?
@@ -17,10 +51,23 @@ local function uri_of(value)
   return type(uri) == 'string' and uri or nil
 end
 
+---@param key any
+---@param value any
+---@return boolean
+local function is_uri(key, value)
+  return type(key) == 'string' and key:find('[uU]ri$') ~= nil and type(value) == 'string'
+end
+
+---@param value any
+---@return boolean
+local function is_position(value)
+  return type(value) == 'table' and type(value.line) == 'number' and type(value.character) == 'number'
+end
+
 ---@param value any
 ---@return boolean
 local function is_range(value)
-  return type(value) == 'table' and type(value.start) == 'table' and type(value['end']) == 'table'
+  return type(value) == 'table' and is_position(value.start) and is_position(value['end'])
 end
 
 ---@class mcp-tools.lsp.Conversion
@@ -28,6 +75,7 @@ end
 ---@field encoding mcp-tools.lsp.Encoding
 ---@field by_uri table<string, mcp-tools.lsp.Document|false> false: clients may not read the file
 ---@field pause fun()
+---@field keep fun(data: any): string?
 
 ---@param value any
 ---@param uris table<string, true> collects the URIs in it
@@ -35,12 +83,10 @@ local function collect(value, uris)
   if type(value) ~= 'table' then
     return
   end
-  local uri = uri_of(value)
-  if uri then
-    uris[uri] = true
-  end
   for key, each in pairs(value) do
-    if key ~= 'data' then
+    if is_uri(key, each) then
+      uris[each] = true
+    elseif key ~= 'data' then
       collect(each, uris)
     end
   end
@@ -51,13 +97,11 @@ end
 ---@param job mcp-tools.lsp.Conversion
 ---@return lsp.Range
 local function range_of(range, document, job)
-  if not document then
-    return range
+  local function place_of(place)
+    local there = document and documents.to_client(document, place, job.encoding) or place
+    return { line = there.line, character = there.character }
   end
-  return {
-    start = documents.to_client(document, range.start, job.encoding),
-    ['end'] = documents.to_client(document, range['end'], job.encoding),
-  }
+  return { start = place_of(range.start), ['end'] = place_of(range['end']) }
 end
 
 local convert
@@ -91,22 +135,24 @@ function convert(value, here, job)
   elseif vim.islist(value) then
     return convert_list(value, here, job)
   end
-  local uri, own = uri_of(value), here
-  if uri then
-    own = job.by_uri[uri] or nil
-    if not own then
+  for key, each in pairs(value) do
+    if is_uri(key, each) and not job.by_uri[each] then
       return REMOVED
     end
   end
+  local uri = uri_of(value)
+  local own = uri and (job.by_uri[uri] or nil) or here
   local caller = type(value.from) == 'table' and uri_of(value.from)
   local result = {}
   for key, each in pairs(value) do
     local converted = each
-    if key == 'fromRanges' then -- of the caller: it is `from`, or else the item that was asked about
+    if key == 'data' then
+      converted = nil
+    elseif key == 'fromRanges' then -- of the caller: it is `from`, or else the item that was asked about
       converted = convert_list(each, caller and (job.by_uri[caller] or nil) or here, job)
     elseif is_range(each) then
       converted = range_of(each, key == 'originSelectionRange' and here or own, job)
-    elseif key ~= 'uri' and key ~= 'targetUri' and key ~= 'data' then
+    elseif not is_uri(key, each) then
       converted = convert(each, own, job)
     end
     if converted == REMOVED then
@@ -115,7 +161,7 @@ function convert(value, here, job)
     result[key] = converted
   end
   if uri and value.selectionRange then
-    result.data = { server = job.client, data = value.data } -- only that server can continue from this item
+    result.data = { server = job.client, id = job.keep(value.data) } -- only that server can continue from this item
   end
   return result
 end
@@ -131,7 +177,15 @@ function M.convert(ctx, answers, here)
   local results, removed, path_of, load = {}, false, documents.checker(ctx), documents.loader(ctx)
   for _, answer in ipairs(answers) do
     local encoding, uris = answer.client.offset_encoding, {}
-    local job = { client = answer.client.name, encoding = encoding, by_uri = {}, pause = time_slice.of(ctx) }
+    local job = {
+      client = answer.client.name,
+      encoding = encoding,
+      by_uri = {},
+      pause = time_slice.of(ctx),
+      keep = function(data)
+        return keep(ctx, data)
+      end,
+    }
     collect(answer.result, uris)
     for uri in pairs(uris) do
       local path = path_of(uri)

@@ -1,5 +1,5 @@
 -- Assertions and waits for Lua specs: `local t = require('helpers')`.
--- A failed one raises with both values shown, and the place of the caller.
+-- A failed one raises an error with both values and the position of the caller.
 
 local t = {}
 
@@ -26,7 +26,7 @@ function t.has(expected, actual)
   end
 end
 
----Assert that a value is truthy, and hand it on.
+---Assert that a value is truthy, and return it.
 ---@generic T
 ---@param value T?
 ---@param message string?
@@ -63,7 +63,7 @@ function t.raises(pattern, fn)
   return err
 end
 
----A handler that answers with these values.
+---A handler that returns these values through `ctx`.
 ---@return fun(ctx: function)
 function t.answers(...)
   local values = vim.F.pack_len(...)
@@ -78,16 +78,25 @@ function t.returns(value)
   return function() return value end
 end
 
----Numbered lines.
+---A list of computed values.
+---@generic T
 ---@param count integer
----@param format string gets the number of the line, as often as it asks for it
----@return string[]
-function t.lines(count, format)
+---@param fn fun(i: integer): T
+---@return T[]
+function t.list(count, fn)
   local list = {}
   for i = 1, count do
-    list[i] = format:format(i, i, i)
+    list[i] = fn(i)
   end
   return list
+end
+
+---Numbered lines.
+---@param count integer
+---@param format string receives the number of the line, up to three times
+---@return string[]
+function t.lines(count, format)
+  return t.list(count, function(i) return format:format(i, i, i) end)
 end
 
 ---The values of a field.
@@ -102,7 +111,7 @@ end
 ---@generic T
 ---@param fn fun(): T?
 ---@param ms integer? maximum time, 5000 ms by default
----@param what string? what is waited for, named in the failure
+---@param what string? what is awaited, for the error
 ---@return T
 function t.wait(fn, ms, what)
   local value
@@ -111,7 +120,7 @@ function t.wait(fn, ms, what)
     return value
   end, 5)
   if not done then
-    fail('%s did not happen within %d ms', what or 'what the test waits for', ms or 5000)
+    fail('%s did not happen within %d ms', what or 'the awaited condition', ms or 5000)
   end
   return value
 end
@@ -126,9 +135,9 @@ function t.ended(call, ms, what)
   return call.outcome
 end
 
----Watch that the work which follows leaves the event loop its turns: none of its parts may take more than a quarter of
----a second and half of the whole, in CPU time of this process, so that a busy machine makes no difference.
----@return fun() done fails where a part took longer
+---Check that the following work does not block the event loop: no slice of it may take more than a quarter of a second
+---and half of the whole, in CPU time of this process, which does not depend on the load of the machine.
+---@return fun() done fails when a slice took longer
 function t.watch_turns()
   local begun = os.clock()
   local longest, last = 0, begun
@@ -143,13 +152,13 @@ function t.watch_turns()
     timer:stop()
     timer:close()
     if longest > math.max(0.25, (last - begun) / 2) then
-      fail('the editor was held up for %d of %d ms', longest * 1e3, (last - begun) * 1e3)
+      fail('the main thread was blocked for %d of %d ms', longest * 1e3, (last - begun) * 1e3)
     end
   end
 end
 
----Open a terminal in a new window, and wait until its program runs. Until then its process is a copy of this editor,
----whose handlers still report to this one: the hang-up that a terminal gets when it is closed would end the editor.
+---Open a terminal in a new window, and wait until its command runs. Until then its process is a copy of this editor,
+---whose signal handlers still report to it: closing the terminal would end the editor.
 function t.terminal()
   vim.cmd('new | terminal echo running; exec cat')
   t.wait(
@@ -159,8 +168,8 @@ function t.terminal()
   )
 end
 
---- Runs a function and counts the calls of another meanwhile, which go on to it.
----@param of table where it stands
+--- Runs a function and counts its calls of another one, which are passed on.
+---@param of table that has the function
 ---@param name string
 ---@param run fun()
 ---@param saw? fun(result: any, ...: any) called after each with its result and arguments

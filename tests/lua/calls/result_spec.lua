@@ -271,10 +271,7 @@ end)
 
 describe('content blocks', function()
   it('are limited in number', function()
-    local blocks = {}
-    for i = 1, 300000 do
-      blocks[i] = content.text('')
-    end
+    local blocks = t.list(300000, function() return content.text('') end)
     local _, err = results.payload(blocks, {}, 10 * 1024 * 1024)
     t.eq('too_large', err.code)
     t.matches('300000 content blocks, the limit is 10000', err.message)

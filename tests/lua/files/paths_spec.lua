@@ -127,10 +127,7 @@ describe('paths that are costly to judge', function()
     for _, part in ipairs(parts) do
       for _, size in ipairs({ 4000, 1000, 250, 120 }) do
         for _, ending in ipairs({ '', '/x' }) do
-          local list = {}
-          for i = 1, 120 do
-            list[i] = part:rep(math.floor(size / #part)) .. i .. ending
-          end
+          local list = t.list(120, function(i) return part:rep(math.floor(size / #part)) .. i .. ending end)
           judged(list)
         end
       end
@@ -138,10 +135,7 @@ describe('paths that are costly to judge', function()
   end)
 
   it('are too many when they are too long together', function()
-    local list = {}
-    for i = 1, 10 do
-      list[i] = ('/p'):rep(2000) .. i
-    end
+    local list = t.list(10, function(i) return ('/p'):rep(2000) .. i end)
     t.matches('more than 32768 bytes, too many to check', judged(list)[1].bad)
     t.eq(true, judged(list)[1].sensitive)
     for i = 1, 120 do
@@ -230,20 +224,14 @@ describe('the targets of a call', function()
   it('are checked once for many files in the same directories', function()
     local deep = project.root .. '/' .. ('d/'):rep(20)
     vim.fn.mkdir(deep, 'p')
-    local list = {}
-    for i = 1, 60 do
-      list[i] = deep .. i
-    end
+    local list = t.list(60, function(i) return deep .. i end)
     local count, places = looks(function() return targets.by({ paths = list }) end)
     t.eq({ 60, nil }, { #places, places[1].bad })
     t.ok(count < 200, count .. ' looks')
   end)
 
   it('are not checked beyond a number of path components', function()
-    local list = {}
-    for i = 1, 100 do
-      list[i] = project.root .. ('/.'):rep(100) .. '/' .. i
-    end
+    local list = t.list(100, function(i) return project.root .. ('/.'):rep(100) .. '/' .. i end)
     local bad = vim.tbl_filter(function(place) return place.bad ~= nil end, targets.by({ paths = list }))
     t.ok(#bad > 0)
     t.matches('too many path components', bad[1].bad)
@@ -251,10 +239,7 @@ describe('the targets of a call', function()
   end)
 
   it('are judged once if a name is repeated', function()
-    local list = {}
-    for i = 1, 1000 do
-      list[i] = { ['none/such'] = i }
-    end
+    local list = t.list(1000, function(i) return { ['none/such'] = i } end)
     t.eq(1, (looks(function() return targets.by({ list = list }) end)))
   end)
 end)

@@ -186,10 +186,7 @@ describe('secrets in text', function()
     local bufnr = vim.api.nvim_create_buf(true, false)
     vim.api.nvim_buf_set_name(bufnr, vim.fn.tempname() .. '/.env')
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'long_line_of_dotenv', 'another=abcdefghijkl' })
-    local parts = {}
-    for i = 1, 1024 * 128 do
-      parts[i] = ('%08x'):format((i * 2654435761) % 2 ^ 32)
-    end
+    local parts = t.list(1024 * 128, function(i) return ('%08x'):format((i * 2654435761) % 2 ^ 32) end)
     parts[#parts] = 'long_line_of_dotenv.'
     local pauses = 0
     local text = redact.text(table.concat(parts), function() pauses = pauses + 1 end)

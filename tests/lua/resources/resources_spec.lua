@@ -335,10 +335,7 @@ describe('nvim://quickfix', function()
   end)
 
   it('is truncated when it is long', function()
-    local items = {}
-    for i = 1, 200000 do
-      items[i] = { text = 'note ' .. i }
-    end
+    local items = t.list(200000, function(i) return { text = 'note ' .. i } end)
     vim.fn.setqflist(items)
     local list = project.data('nvim://quickfix')
     t.eq({ 200000, 1000, 'note 1000' }, { list.total, #list.entries, list.entries[1000].text })
@@ -375,10 +372,7 @@ describe('nvim://messages', function()
 
   it('does not block the main thread, even with many sensitive buffers', function()
     for i = 1, 30 do
-      local lines = {}
-      for n = 1, 500 do
-        lines[n] = ('export NAME_%d_%d=value-%d-%d'):format(i, n, i, n)
-      end
+      local lines = t.list(500, function(n) return ('export NAME_%d_%d=value-%d-%d'):format(i, n, i, n) end)
       vim.cmd.edit(project.write(i .. '.env', table.concat(lines, '\n')))
     end
     vim.cmd('messages clear')

@@ -62,10 +62,7 @@ describe('a client that sends', function()
   end)
 
   it('many items that match no branch gets the first errors, in time', function()
-    local value = {}
-    for i = 1, 200000 do
-      value[i] = { kind = 'z', n = i }
-    end
+    local value = t.list(200000, function(i) return { kind = 'z', n = i } end)
     local validator = compile({
       type = 'array',
       items = {
@@ -138,10 +135,7 @@ describe('a client that sends', function()
   it('too many small objects which must be unique is refused before they are compared', function()
     local validator = compile({ type = 'array', uniqueItems = true })
     local function objects(n)
-      local value = {}
-      for i = 1, n do
-        value[i] = { x = i }
-      end
+      local value = t.list(n, function(i) return { x = i } end)
       return value
     end
     t.ok(validator:check(objects(20000)))
@@ -156,10 +150,7 @@ describe('a client that sends', function()
       properties['p' .. i] = { type = 'string', default = 'some text' }
     end
     local validator = compile({ type = 'array', items = { type = 'object', properties = properties } })
-    local value = {}
-    for i = 1, 100000 do
-      value[i] = vim.empty_dict()
-    end
+    local value = t.list(100000, function() return vim.empty_dict() end)
     local _, fault = in_time(function() return validator:fill(value, { strict = true }) end)
     t.matches('is too large', fault.message)
   end)

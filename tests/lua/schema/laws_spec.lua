@@ -73,10 +73,7 @@ describe('random schemas and values', function()
   local function random_value(depth)
     local kind = math.random(depth > 0 and 8 or 6)
     if kind == 7 then
-      local out = {}
-      for i = 1, math.random(0, 3) do
-        out[i] = random_value(depth - 1)
-      end
+      local out = t.list(math.random(0, 3), function() return random_value(depth - 1) end)
       return out
     elseif kind == 8 then
       local out = vim.empty_dict()

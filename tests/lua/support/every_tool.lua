@@ -76,10 +76,10 @@ local function sample(name, schema, world)
   elseif kind == 'boolean' then
     return false
   elseif kind == 'array' then
-    local list = {}
-    for i = 1, math.max(schema.minItems or 0, 1) do
-      list[i] = sample(name, schema.items or {}, world)
-    end
+    local list = t.list(
+      math.max(schema.minItems or 0, 1),
+      function() return sample(name, schema.items or {}, world) end
+    )
     return list
   elseif kind == 'object' then
     return M.arguments(schema, world)

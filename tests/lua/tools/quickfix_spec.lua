@@ -118,10 +118,7 @@ describe('many calls of editor_quickfix', function()
   end)
 
   it('ask before they create buffers for many files', function()
-    local list = {}
-    for i = 1, 101 do
-      table.insert(list, { path = ('none/%d.txt'):format(i), line = 1 })
-    end
+    local list = t.list(101, function(i) return { path = ('none/%d.txt'):format(i), line = 1 } end)
     local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
     t.matches('many files', needs({ action = 'append', list = 'quickfix', places = list }))
     table.remove(list)

@@ -241,10 +241,7 @@ describe('shell_jobs', function()
     for _, job in ipairs(jobs('list').jobs) do
       jobs('stop', { id = job.id })
     end
-    local started = {}
-    for i = 1, 16 do
-      started[i] = jobs('start', { argv = { 'sleep', '100' } }).id
-    end
+    local started = t.list(16, function() return jobs('start', { argv = { 'sleep', '100' } }).id end)
     p.fails('busy', '16 jobs', 'shell_jobs', { action = 'start', argv = { 'true' } })
     for _, id in ipairs(started) do
       t.eq(false, jobs('stop', { id = id }).running)

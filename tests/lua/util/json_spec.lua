@@ -84,10 +84,7 @@ describe('JSON text', function()
   end)
 
   it('equals that of vim.json for large values, before and after a small one', function()
-    local large = {}
-    for i = 1, 20000 do
-      large[i] = { id = i, text = ('line %d'):format(i) }
-    end
+    local large = t.list(20000, function(i) return { id = i, text = ('line %d'):format(i) } end)
     for _ = 1, 2 do
       same(large, encode(large))
       t.eq('{"a":1}', encode({ a = 1 }))

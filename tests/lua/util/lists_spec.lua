@@ -37,10 +37,7 @@ local function before(a, b) return a.key < b.key end
 
 ---@param count integer
 local function scrambled(count)
-  local list = {}
-  for i = 1, count do
-    list[i] = { key = i * 7919 % 1009, at = i }
-  end
+  local list = t.list(count, function(i) return { key = i * 7919 % 1009, at = i } end)
   return list
 end
 

@@ -58,10 +58,7 @@ describe('text in text', function()
   it('is found like string.find does', function()
     math.randomseed(7)
     for _ = 1, 2000 do
-      local text = {}
-      for i = 1, math.random(0, 400) do
-        text[i] = math.random() < 0.97 and 'a' or 'b'
-      end
+      local text = t.list(math.random(0, 400), function() return math.random() < 0.97 and 'a' or 'b' end)
       text = table.concat(text)
       local at = math.random(1, math.max(#text, 1))
       local needle = math.random() < 0.5 and text:sub(at, at + math.random(60, 200)) or ('a'):rep(80) .. 'b'

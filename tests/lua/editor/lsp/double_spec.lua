@@ -261,10 +261,7 @@ describe('a rename', function()
     local lines = {}
     local s = renamer({}, {
       ['textDocument/rename'] = function(params)
-        local edits = {}
-        for i = 1, #lines do
-          edits[i] = { range = range(i - 1, 0, 3), newText = params.newName }
-        end
+        local edits = t.list(#lines, function(i) return { range = range(i - 1, 0, 3), newText = params.newName } end)
         return { changes = { [vim.uri_from_fname(path)] = edits } }
       end,
     })

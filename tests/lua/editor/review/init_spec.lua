@@ -248,10 +248,7 @@ describe('a proposal', function()
       math.randomseed(7)
       for _ = 1, 300 do
         local function text()
-          local list = {}
-          for i = 1, math.random(0, 9) do
-            list[i] = ('abc'):sub(math.random(3)):sub(1, 1)
-          end
+          local list = t.list(math.random(0, 9), function() return ('abc'):sub(math.random(3)):sub(1, 1) end)
           return list
         end
         local old, new = text(), text()
@@ -264,10 +261,7 @@ describe('a proposal', function()
     it('follow any change of the text, or are marked as changed', function()
       math.randomseed(11)
       local function text(count)
-        local lines = {}
-        for i = 1, count do
-          lines[i] = ('abcdefgh'):sub(math.random(8)):sub(1, 1) .. math.random(3)
-        end
+        local lines = t.list(count, function() return ('abcdefgh'):sub(math.random(8)):sub(1, 1) .. math.random(3) end)
         return lines
       end
       for _ = 1, 300 do

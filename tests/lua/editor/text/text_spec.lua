@@ -6,18 +6,12 @@ local text_edits = require('mcp-tools.editor.text.edits')
 
 --- Random lines of two kinds.
 local function alike(count)
-  local list = {}
-  for i = 1, count do
-    list[i] = math.random() < 0.5 and 'a' or 'b'
-  end
+  local list = t.list(count, function() return math.random() < 0.5 and 'a' or 'b' end)
   return list
 end
 
 local function numbered(count)
-  local list = {}
-  for i = 1, count do
-    list[i] = 'line ' .. i .. (i % 3 == 0 and ' end' or '')
-  end
+  local list = t.list(count, function(i) return 'line ' .. i .. (i % 3 == 0 and ' end' or '') end)
   return list
 end
 
@@ -224,10 +218,7 @@ describe('parts of an edit', function()
     math.randomseed(7)
     local words = { 'a', 'b', 'c', '', 'é', 'ab', 'ac' }
     local function some_lines(min)
-      local lines = {}
-      for i = 1, math.random(min, 7) do
-        lines[i] = words[math.random(#words)]
-      end
+      local lines = t.list(math.random(min, 7), function() return words[math.random(#words)] end)
       return lines
     end
     for _ = 1, 2000 do

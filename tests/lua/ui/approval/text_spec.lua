@@ -114,10 +114,7 @@ local FIRST_SCREEN = 13
 
 describe('on the first screen', function()
   local long = ('a b'):rep(100000)
-  local targets = {}
-  for i = 1, 20000 do
-    targets[i] = { path = ('/p/%s/%d'):format(('x'):rep(300), i) }
-  end
+  local targets = t.list(20000, function(i) return { path = ('/p/%s/%d'):format(('x'):rep(300), i) } end)
   targets[10000] = { path = '/etc/' .. ('y'):rep(300) .. '/shadow' }
   local hostile = {
     reason = long,

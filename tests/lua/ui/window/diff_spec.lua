@@ -81,10 +81,7 @@ describe('a proposed line', function()
     vim.bo.filetype = 'lua'
     t.ok(groups({ 'local x = 1' })['@keyword.lua'])
     t.eq(nil, groups({ 'local x = { ' .. ('1, '):rep(20000) .. '}' })['@keyword.lua'])
-    local many = {}
-    for i = 1, 300 do
-      many[i] = ('local x = { %s }'):format(('1, '):rep(100))
-    end
+    local many = t.list(300, function() return ('local x = { %s }'):format(('1, '):rep(100)) end)
     t.eq(nil, groups(many)['@keyword.lua'])
   end)
 end)

@@ -18,9 +18,6 @@ local M = {}
 ---| 'conflict' the file has changed and the buffer has unsaved changes
 ---| 'gone' the file has been deleted
 
---- `FileChangeType` of the LSP specification.
-local CREATED, CHANGED, DELETED = 1, 2, 3
-
 ---@type table<integer, string> buffer → stamp of the file when the conflict was detected
 local conflicts = {}
 
@@ -46,12 +43,12 @@ end
 
 --- Notifies language servers of a file that changed on disk (`workspace/didChangeWatchedFiles`).
 ---@param path string resolved
----@param kind integer 1 created, 2 changed, 3 deleted
+---@param kind 'Created'|'Changed'|'Deleted'
 function M.notify_servers(path, kind)
-  local params = { changes = { { uri = vim.uri_from_fname(path), type = kind } } }
+  local change = { uri = vim.uri_from_fname(path), type = vim.lsp.protocol.FileChangeType[kind] }
   for _, client in ipairs(vim.lsp.get_clients()) do
     if is_in_workspace(client, path) then
-      client.rpc.notify('workspace/didChangeWatchedFiles', params)
+      client.rpc.notify('workspace/didChangeWatchedFiles', { changes = { change } })
     end
   end
 end
@@ -145,11 +142,11 @@ local function check_file(bufnr, path, stat)
   if now and is_new(bufnr) then
     if not vim.bo[bufnr].modified then
       reload(bufnr)
-      M.notify_servers(path, CREATED)
+      M.notify_servers(path, 'Created')
       return 'reloaded'
     elseif conflicts[bufnr] ~= now then
       conflicts[bufnr] = now
-      M.notify_servers(path, CREATED)
+      M.notify_servers(path, 'Created')
     end
     return 'conflict'
   end
@@ -168,15 +165,15 @@ local function check_file(bufnr, path, stat)
   if not api.nvim_buf_is_loaded(bufnr) then
     return 'same'
   elseif reason == 'deleted' then
-    M.notify_servers(path, DELETED)
+    M.notify_servers(path, 'Deleted')
     return 'gone'
   elseif reason == 'conflict' then
     -- `stat` may be older than the state that Neovim has just reported, and Neovim reports a state only once.
     conflicts[bufnr] = stamp(uv.fs_stat(path))
-    M.notify_servers(path, CHANGED)
+    M.notify_servers(path, 'Changed')
     return 'conflict'
   elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
-    M.notify_servers(path, CHANGED)
+    M.notify_servers(path, 'Changed')
     return 'reloaded'
   end
   return 'same'

@@ -307,9 +307,6 @@ function M.publish(done, ctx, spans)
   return edited
 end
 
---- `FileChangeType` of the LSP specification.
-local DELETED = 3
-
 ---@param path string
 ---@return mcp-tools.Error
 local function changed_since(path)
@@ -339,7 +336,7 @@ end
 --- Cleans up after the file was deleted. A buffer in a window stays, marked as modified.
 ---@param path string
 local function close_buffer(path)
-  disk.notify_servers(path, DELETED)
+  disk.notify_servers(path, 'Deleted')
   local bufnr = buffers.of_path(path)
   if not bufnr then
     return

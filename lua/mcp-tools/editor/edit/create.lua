@@ -17,9 +17,6 @@ local uv = vim.uv
 
 local M = {}
 
---- `FileChangeType` of the LSP specification.
-local CREATED = 1
-
 --- 0777 and 0666; the umask removes bits.
 local DIRECTORY_MODE, FILE_MODE = 511, 438
 
@@ -159,7 +156,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param created mcp-tools.CreatedFile
 function M.record(ctx, created)
-  disk.notify_servers(created.path, CREATED)
+  disk.notify_servers(created.path, 'Created')
   edit.record_created(created.path, created.lines, ctx)
   if not (created.note and created.note.edited) then
     read_state.note(ctx, created)

@@ -262,7 +262,7 @@ end
 ---@param rename mcp-tools.lsp.Renaming
 ---@param path string resolved
 local function reread(rename, path)
-  disk.notify_servers(path, 1)
+  disk.notify_servers(path, 'Created')
   server_state.pause(rename.ctx, REREAD_MS)
 end
 

@@ -117,8 +117,6 @@ local TIMEOUT_MS = 60000
 local MAX_CHECKED, CHECK_MS = 20, 8000
 --- Maximum number of problems listed.
 local MAX_PROBLEMS = 10
---- `FileChangeType` of the LSP specification.
-local CREATED, DELETED = 1, 3
 --- Matches imports of most languages.
 local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 
@@ -372,8 +370,8 @@ local function move(ctx, from, to)
     end
   end
   history.moved(from, to)
-  disk.notify_servers(from, DELETED)
-  disk.notify_servers(to, CREATED)
+  disk.notify_servers(from, 'Deleted')
+  disk.notify_servers(to, 'Created')
   if #changes > 0 then
     answer.broken, answer.unchecked = broken_imports(ctx, changes, loaded and loaded.bufnr)
   end

@@ -25,7 +25,7 @@ local function map(name, command)
     vim.api.nvim_set_keymap(mode, '<Plug>(mcp-tools-' .. name .. ')', rhs, {})
   end
 end
-map('approve', 'approve')
+map('approve', 'approve once')
 map('approve-review', 'approve review')
 map('approve-session', 'approve session')
 map('approve-always', 'approve always')

@@ -453,3 +453,31 @@ async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge
         await screen.nvim.lua("tell({ code = 'not_found', message = 'there is nothing to edit' })")
         assert error_of(await ended(call)) == {"code": "not_found", "message": "there is nothing to edit"}
         await screen.hides("Allow this call?")
+
+
+async def test_late_approval(screen: Terminal, bridge: Bridge) -> None:
+    """The approve key approves only what is on the screen; `:McpTools approve` asks again."""
+    await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 1500 } })")
+    async with connect(bridge, "sessions") as client:
+        await client.call_tool("nvim_risky", {"path": "/outside/env.sh"})
+        await client.call_tool("nvim_risky", {"n": 1})
+        await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 20000 } })")
+        await screen.press("F5")
+        await screen.shows("no open question; `:McpTools approve`")
+        await screen.command("McpTools approve")
+        await screen.shows("Not answered in time", '2: /outside/env.sh (OUTSIDE the project)  risky  "mcp", ')
+        await screen.type("2")
+        await screen.press("Enter")
+        await screen.shows(
+            "Allow when it is called again?", "/outside/env.sh", "OUTSIDE", 'calls itself "mcp"'
+        )
+        assert await ran(screen) == 0
+        await asyncio.sleep(0.6)
+        await screen.type("y")
+        await screen.hides("Allow when it is called again?")
+        assert text_of(await client.call_tool("nvim_risky", {"path": "/outside/env.sh"})) == "it ran"
+        call = asyncio.create_task(client.call_tool("nvim_risky", {"path": "/outside/env.sh"}))
+        await screen.shows("Allow this call?")
+        await looked_at(screen)
+        await screen.command("McpTools deny")
+        assert error_of(await ended(call))["code"] == "access_denied"

@@ -143,7 +143,7 @@ async def test_silence(bridge: Bridge) -> None:
 
 @pytest.mark.slow
 async def test_nobody_answers(bridge: Bridge) -> None:
-    """A question without an answer is in `:McpTools trust`; `approve` lets anyone's next try run, once."""
+    """A question without an answer is in `:McpTools trust`; `approve` asks again, for one retry."""
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
@@ -153,7 +153,11 @@ async def test_nobody_answers(bridge: Bridge) -> None:
         assert "unanswered  risky" in shown
         assert '{"n":1}' in shown
         assert 'approval = { tools = { risky = "allow" } }' in shown
+        await bridge.nvim.lua("vim.cmd('McpTools approve once')")  # the key
+        await bridge.nvim.wait_for("return table.concat(Notes):find('no open question', 1, true)")
         await bridge.nvim.lua("vim.cmd('McpTools approve')")
+        await bridge.nvim.wait_for("return Open()[1]")
+        assert await bridge.nvim.lua("return Answer('once')") == "answered"
     async with connect(bridge, "sessions") as client:
         assert text_of(await ask(client, n=1)) == "it ran"
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
@@ -163,11 +167,13 @@ async def test_nobody_answers(bridge: Bridge) -> None:
 
 @pytest.mark.slow
 async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
-    """Said too late, "always" is for what it is for in time: a file outside that was named, or the tool."""
+    """A late "always" applies to the same as in time: the file outside that was named, or the tool."""
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
         assert "nobody answered" in error_of(await ask(client, path="/outside/x"))["message"]
-        await bridge.nvim.lua("vim.cmd('McpTools approve always')")
+        await bridge.nvim.lua("vim.cmd('McpTools approve')")
+        await bridge.nvim.wait_for("return Open()[1]")
+        assert await bridge.nvim.lua("return Answer('always')") == "answered"
         assert text_of(await ask(client, path="/outside/x")) == "it ran"
         assert text_of(await ask(client, path="/outside/x")) == "it ran"
         await bridge.nvim.lua("vim.cmd('McpTools trust')")
@@ -177,7 +183,9 @@ async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
         await bridge.nvim.lua("probe.gateway().grants:reset()")
         assert "nobody answered" in error_of(await ask(client, n=1))["message"]
-        await bridge.nvim.lua("vim.cmd('McpTools approve always')")
+        await bridge.nvim.lua("vim.cmd('McpTools approve')")
+        await bridge.nvim.wait_for("return Open()[1]")
+        assert await bridge.nvim.lua("return Answer('always')") == "answered"
         assert text_of(await ask(client, n=2)) == "it ran"
         assert await bridge.nvim.lua("return #probe.gateway().grants.unanswered") == 0
 

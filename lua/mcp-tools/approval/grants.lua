@@ -1,9 +1,7 @@
 --- Temporary decisions of the user: permissions for a session, late answers for the next try, silenced sessions.
 
-local answers = require('mcp-tools.approval.answers')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local lru = require('mcp-tools.util.lru')
-local rules = require('mcp-tools.approval.rules')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
@@ -12,23 +10,18 @@ local M = {}
 local MAX_SESSIONS = 256
 --- Maximum number of unanswered questions; the oldest are dropped.
 local MAX_UNANSWERED = 20
+--- How long a late approval is valid, in seconds.
+M.LATE_SECONDS = 600
 --- Denials in a row after which the user can silence the session.
 M.SILENCE_AFTER = 3
 
 ---@class mcp-tools.Unanswered a question that the user did not answer in time
----@field tool string
----@field project string
+---@field asked mcp-tools.Asked
+---@field decision mcp-tools.Decision
 ---@field identity string of the tool's definition
----@field args table a snapshot, see util/canonical_json.lua
 ---@field targets string
----@field client table
 ---@field at integer unix seconds
----@field granted boolean? the next try is allowed, by any client
----@field choices mcp-tools.Choice[] the possible answers
----@field files string[]? files that a permission would be limited to; nil: for the tool
----@field key string? from `rules.call_key`, if "always" applies to this call
----@field definition mcp-tools.Definition
----@field remedy string? the line of configuration that allows the tool
+---@field granted_at integer? unix seconds: the next try is allowed, for LATE_SECONDS
 
 ---@class mcp-tools.Grants
 ---@field sessions table<string, table<string, { hash: string, paths: string[]?, all: boolean }>> by session
@@ -131,30 +124,41 @@ end
 ---@param call mcp-tools.Call
 ---@return boolean
 local function has_args(item, call)
-  return item.project == call.project
-    and item.tool == call.definition.name
+  local before = item.asked.call
+  return before.project == call.project
+    and before.definition.name == call.definition.name
     and call.snapshot ~= nil
-    and canonical_json.same(item.args, call.snapshot)
+    and canonical_json.same(before.snapshot, call.snapshot)
 end
 
---- Returns whether a question was about exactly this call.
+--- Returns whether two calls are of the same client: of the same session, or of the same name.
+---@param before mcp-tools.Call
+---@param call mcp-tools.Call
+---@return boolean
+local function has_client(before, call)
+  local name = before.client.name
+  return before.host == call.host and name == call.client.name and (name ~= nil or before.session == call.session)
+end
+
+--- Returns whether a question was about exactly this call of this client.
 ---@param item mcp-tools.Unanswered
 ---@param call mcp-tools.Call
 ---@param targets mcp-tools.CallTarget[]
 local function is_same(item, call, targets)
-  return has_args(item, call) and item.identity == identity_of(call.definition) and item.targets == text_of(targets)
+  return has_args(item, call)
+    and has_client(item.asked.call, call)
+    and item.identity == identity_of(call.definition)
+    and item.targets == text_of(targets)
 end
 
 --- Stores a question that was not answered in time.
----@param call mcp-tools.Call
+---@param asked mcp-tools.Asked
 ---@param decision mcp-tools.Decision
----@param choices mcp-tools.Choice[]
----@param files string[]?
-function Grants:missed(call, decision, choices, files)
+function Grants:missed(asked, decision)
+  local call, targets = asked.call, decision.targets
   if not call.snapshot then
     return -- without a snapshot the next try cannot be recognized
   end
-  local definition, targets = call.definition, decision.targets
   for i, item in ipairs(self.unanswered) do
     if is_same(item, call, targets) then
       table.remove(self.unanswered, i)
@@ -162,22 +166,22 @@ function Grants:missed(call, decision, choices, files)
     end
   end
   table.insert(self.unanswered, {
-    tool = definition.name,
-    identity = identity_of(definition),
-    args = call.snapshot,
+    asked = asked,
+    decision = decision,
+    identity = identity_of(call.definition),
     targets = text_of(targets),
-    client = call.client,
-    project = call.project,
     at = os.time(),
-    definition = definition,
-    choices = choices,
-    files = files,
-    key = rules.call_key(definition, call.args),
-    remedy = answers.remedy(definition.name, decision),
   })
   if #self.unanswered > MAX_UNANSWERED then
     table.remove(self.unanswered, 1)
   end
+end
+
+--- Returns whether the user has allowed the next try, and this is still valid.
+---@param item mcp-tools.Unanswered
+---@return boolean
+function M.is_granted(item)
+  return item.granted_at ~= nil and os.time() - item.granted_at <= M.LATE_SECONDS
 end
 
 --- Uses up the user's permission for this call, if it was given after the question had ended.
@@ -186,19 +190,28 @@ end
 ---@return boolean granted
 function Grants:use_late_approval(call, targets)
   for i, item in ipairs(self.unanswered) do
-    if item.granted and is_same(item, call, targets) then
+    if M.is_granted(item) and is_same(item, call, targets) then
       table.remove(self.unanswered, i)
+      call.approved_preview = item.asked.call.approved_preview
       return true
     end
   end
   return false
 end
 
---- Removes unanswered questions with the same arguments, after one was answered.
+--- Removes an unanswered question.
+---@param item mcp-tools.Unanswered
+function Grants:drop(item)
+  self.unanswered = vim.tbl_filter(function(other)
+    return other ~= item
+  end, self.unanswered)
+end
+
+--- Removes unanswered questions of the client with the same arguments, after one was answered.
 ---@param call mcp-tools.Call
 function Grants:forget_unanswered(call)
   self.unanswered = vim.tbl_filter(function(item)
-    return not has_args(item, call)
+    return not (has_args(item, call) and has_client(item.asked.call, call))
   end, self.unanswered)
 end
 

@@ -1,9 +1,12 @@
 --- Subcommands for questions and decisions: answer, approve, deny, trust, audit.
 
+local answers = require('mcp-tools.approval.answers')
 local approval = require('mcp-tools.ui.approval')
 local audit = require('mcp-tools.approval.audit')
+local call_line = require('mcp-tools.ui.call_line')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
+local is_granted = require('mcp-tools.approval.grants').is_granted
 local interview = require('mcp-tools.ui.interview')
 local notify = require('mcp-tools.notify')
 local reviews = require('mcp-tools.editor.review')
@@ -38,49 +41,44 @@ local function decide_review(verb, action, ...)
   require('mcp-tools.ui.review')[action](...) -- start-up cost
 end
 
----@param item mcp-tools.Unanswered
----@param choice string
-local function grant(item, choice)
-  local gateway = core.get().gateway
-  if not vim.list_contains(item.choices, choice) then
-    return notify.error(("'%s' is not a valid answer to this question"):format(choice))
-  elseif choice == 'once' then
-    item.granted = true
-    return notify.info(('%s may run when it is called again with the same arguments'):format(item.tool))
-  end
-  -- As with an answer in time, approval of a question about files is limited to these files.
-  local ok, err = gateway:allow_always(item.project, item.definition, item.files, item.key)
-  if not ok then
-    return notify.error(err)
-  end
-  gateway.grants.unanswered = vim.tbl_filter(function(other)
-    return other ~= item
-  end, gateway.grants.unanswered)
-  local how = item.key and ' with the same arguments' or item.files and ' with these files' or ''
-  notify.info(('%s may run from now on%s'):format(item.tool, how))
+--- Returns the questions that were not answered in time, the newest first.
+---@return mcp-tools.Unanswered[]
+local function missed_questions()
+  return vim
+    .iter(core.get().gateway.grants.unanswered)
+    :rev()
+    :filter(function(item)
+      return not is_granted(item)
+    end)
+    :totable()
 end
 
---- Approves a question that was not answered in time, so that the next such call may run.
----@param choice string
-local function approve_missed(choice)
-  local missed = vim.tbl_filter(function(item)
-    return not item.granted
-  end, core.get().gateway.grants.unanswered)
+--- Asks again a question that was not answered in time.
+---@param item mcp-tools.Unanswered
+local function ask_again(item)
+  core.get().gateway:ask_again(item, function(choice)
+    if choice == 'once' then
+      notify.info(('%s may run when it is called again'):format(sanitize.line(item.asked.call.name)))
+    end
+  end)
+end
+
+--- Asks again the question that was not answered in time, or the one that the user selects.
+local function ask_missed()
+  local missed = missed_questions()
   if #missed == 0 then
     notify.info('no open question')
-  elseif choice == 'session' or choice == 'review' then
-    notify.error('the question has expired; choose once or always')
   elseif #missed == 1 then
-    grant(missed[1], choice)
+    ask_again(missed[1])
   else
     vim.ui.select(missed, {
-      prompt = 'Which of these may run when it is called again?',
+      prompt = 'Not answered in time. Show which question?',
       format_item = function(item)
-        return sanitize.line(('%s %s'):format(item.tool, canonical_json.head(item.args, 60)))
+        return call_line.of(item.asked.call)
       end,
     }, function(item)
       if item then
-        grant(item, choice)
+        ask_again(item)
       end
     end)
   end
@@ -89,8 +87,9 @@ end
 ---@type mcp-tools.Subcommand
 M.approve = {
   usage = '[once | review | session | always | look]',
-  description = 'allow the call that waits for approval, or its next attempt after a question that was not answered in'
-    .. ' time; without a question, accept the visible hunks of a review; `look` goes to the window of the question',
+  description = 'allow the call that waits for approval; without a question, accept the visible hunks of a review, or,'
+    .. ' without an argument, ask again a question that was not answered in time; `look` goes to the window of the'
+    .. ' question',
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
@@ -101,8 +100,11 @@ M.approve = {
       approval.answer_current(choice --[[@as mcp-tools.Choice]])
     elseif choice == 'once' and reviews.count() > 0 then
       decide_review('accept', 'accept_seen')
-    else
-      approve_missed(choice)
+    elseif rest == '' then
+      ask_missed()
+    else -- a key; nothing that is not on the screen is approved
+      local hint = #missed_questions() > 0 and '; `:McpTools approve` shows the last one' or ''
+      notify.info('no open question' .. hint)
     end
   end,
   complete = APPROVE_CHOICES,
@@ -229,15 +231,21 @@ local function add_questions(lines)
     table.insert(lines, sanitize.line(text))
   end
   for _, item in ipairs(missed) do
-    local state = item.granted and 'granted' or 'unanswered'
+    local call, granted = item.asked.call, is_granted(item)
     local when = os.date('%H:%M', item.at)
-    local text = ('  %-10s  %-28s  %s  %s'):format(state, item.tool, when, canonical_json.head(item.args, 200))
+    local text = ('  %-10s  %-28s  %s  %s'):format(
+      granted and 'granted' or 'unanswered',
+      call.name,
+      when,
+      canonical_json.head(call.snapshot, 200)
+    )
     table.insert(lines, sanitize.line(text))
-    if not item.granted then
-      table.insert(lines, ('  %-10s  :McpTools approve allows the next such call'):format(''))
+    if not granted then
+      table.insert(lines, ('  %-10s  :McpTools approve asks again'):format(''))
     end
-    if item.remedy then
-      table.insert(lines, ('  %-10s  to allow all calls in your configuration: %s'):format('', item.remedy))
+    local remedy = answers.remedy(call.name, item.decision)
+    if remedy then
+      table.insert(lines, ('  %-10s  to allow all calls in your configuration: %s'):format('', remedy))
     end
   end
 end

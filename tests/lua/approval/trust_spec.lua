@@ -3,6 +3,7 @@ local Executor = require('mcp-tools.calls.executor')
 local Gateway = require('mcp-tools.approval.gateway')
 local Ledger = require('mcp-tools.approval.ledger')
 local Registry = require('mcp-tools.registry.store')
+local answers = require('mcp-tools.approval.answers')
 local config = require('mcp-tools.config')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local t = require('helpers')
@@ -51,7 +52,7 @@ local function setup()
     local call = b.executor:execute((opts or {}).name or 'x', args, {
       host = 'mcp',
       session = (opts or { session = 's1' }).session,
-      client = { name = 'c' },
+      client = (opts or {}).client or { name = 'c' },
     })
     return call.outcome and (call.outcome.error and call.outcome.error.code or call.outcome.value) or call.state, call
   end
@@ -359,14 +360,22 @@ end)
 describe('an unanswered question', function()
   local function nobody(_, answer) answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout') end
 
-  it('can be granted for one retry of the same call, from any session', function()
+  --- Asks the first unanswered question again, and answers.
+  local function answer_late(b, choice)
+    b.user = nil
+    b.gateway:ask_again(b.gateway.grants.unanswered[1], function() end)
+    b.answer(choice)
+    return b.asked[#b.asked]
+  end
+
+  it('can be granted for one retry of the same call, from any session of the client', function()
     local b = setup()
     b.user = nobody
     t.eq('access_denied', (b.run({ n = 1 })))
-    b.reply(nil)
     t.eq(1, #b.gateway.grants.unanswered)
-    b.gateway.grants.unanswered[1].granted = true
+    t.eq({ 'once', 'deny', 'always', 'never' }, answer_late(b, 'once').choices)
     t.eq('waiting_approval', (b.run({ n = 2 })))
+    t.eq('waiting_approval', (b.run({ n = 1 }, { client = { name = 'other' } })))
     b.root = outside -- a grant is for the project that was asked in
     t.eq('waiting_approval', (b.run({ n = 1 })))
     b.answer('once')
@@ -376,13 +385,48 @@ describe('an unanswered question', function()
     t.eq({}, b.gateway.grants.unanswered)
   end)
 
+  it('can be granted for ten minutes', function()
+    local b = setup()
+    b.user = nobody
+    b.run({ n = 1 })
+    answer_late(b, 'once')
+    local item = b.gateway.grants.unanswered[1]
+    item.granted_at = item.granted_at - 601
+    t.eq('waiting_approval', (b.run({ n = 1 })))
+    item.granted_at = item.granted_at + 10
+    t.eq('ran', (b.run({ n = 1 })))
+  end)
+
+  it('is no longer granted after the same call was denied', function()
+    local b = setup()
+    b.user = nobody
+    b.run({ n = 1 })
+    b.user = nil
+    local _, call = b.run({ n = 1 })
+    local deny = b.answer
+    answer_late(b, 'once')
+    deny('deny')
+    t.eq('access_denied', call.outcome.error.code)
+    t.eq('waiting_approval', (b.run({ n = 1 })))
+  end)
+
+  it('keeps the approved diff for the retry', function()
+    local b = setup()
+    b.user = nobody
+    local _, first = b.run({ n = 1 })
+    first.approved_preview = '+x'
+    answer_late(b, 'once')
+    local _, second = b.run({ n = 1 })
+    t.eq('+x', second.approved_preview)
+  end)
+
   it('tells the user which line of configuration allows the tool, if there is one', function()
     local b = setup()
     b.user = nobody
     local function remedy()
       b.gateway.grants:reset()
       b.run({ n = 1 })
-      return b.gateway.grants.unanswered[1].remedy
+      return answers.remedy('x', b.gateway.grants.unanswered[1].decision)
     end
     local function obey(line)
       assert(loadstring(line))()
@@ -397,17 +441,19 @@ describe('an unanswered question', function()
     t.eq(nil, remedy())
   end)
 
-  it('offers the same choices as the question did', function()
+  it('offers the same permanent choices as the question did', function()
     local b = setup()
     b.user = nobody
     b.run({ path = outside .. '/out.txt' })
+    t.ok(vim.list_contains(answer_late(b, 'always').choices, 'always'))
+    t.eq({}, b.gateway.grants.unanswered)
+    t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
+    t.eq('asked', again(b, { path = outside .. '/other.txt' }))
     config.setup({ approval = { tools = { x = 'ask' } } })
+    b.user = nobody
     b.run({ n = 1 })
-    local first, second = unpack(b.gateway.grants.unanswered)
-    t.eq({ outside .. '/out.txt' }, first.files)
-    t.ok(vim.list_contains(first.choices, 'always'))
-    t.eq(nil, second.files)
-    t.ok(not vim.list_contains(second.choices, 'always'))
+    t.eq({ 'once', 'deny', 'never' }, answer_late(b, 'deny').choices)
+    t.eq({}, b.gateway.grants.unanswered)
   end)
 
   it('is forgotten when there are many newer ones', function()

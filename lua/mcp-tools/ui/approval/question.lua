@@ -36,6 +36,7 @@ local MAX_ROUNDS = 10
 ---@field targets mcp-tools.CallTarget[]
 ---@field choices mcp-tools.Choice[]
 ---@field root string
+---@field late boolean? the call has ended; the answer is for the next such call
 
 --- `by`: who answered, "user" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
 ---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?, reason: string?)
@@ -93,6 +94,9 @@ local CHOICES = {
 ---@return table<string, { text: string?, long: string }>
 local function special(question)
   local call, out = question.call, {}
+  if question.late then
+    out.once = { long = 'Allow it once, when the same client calls it again within 10 minutes' }
+  end
   if not call.session then
     local who = sanitize.line(call.client.name or call.host)
     out.session = { long = ("Allow every %%s of '%s' until Neovim quits"):format((who:gsub('%%', '%%%%'))) }
@@ -261,7 +265,8 @@ end
 function Question:offered()
   local list, other, name = {}, special(self), sanitize.line(self.call.name)
   for _, choice in ipairs(CHOICES) do
-    if vim.list_contains(self.choices, choice.answer or choice.name) then
+    local has_reader = not self.late or choice.name ~= 'reason' -- nobody waits for the reason
+    if has_reader and vim.list_contains(self.choices, choice.answer or choice.name) then
       local made = vim.tbl_extend('force', choice, other[choice.name] or {})
       made.long = made.long:format(name)
       table.insert(list, made)

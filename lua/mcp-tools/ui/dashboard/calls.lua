@@ -1,22 +1,10 @@
 --- Sections of the dashboard: open questions, calls, jobs, changes, clients and mounted servers.
 
 local Rows = require('mcp-tools.ui.window.rows')
+local age = require('mcp-tools.ui.call_line').age
 local approvals = require('mcp-tools.ui.approval')
 local changes = require('mcp-tools.editor.edit.history')
 local reviews = require('mcp-tools.editor.review')
-
---- Formats an age in whole units, so that it rarely changes.
----@param ns integer
----@return string
-local function age(ns)
-  local seconds = math.floor(ns / 1e9)
-  if seconds < 60 then
-    return ('%d s'):format(seconds)
-  elseif seconds < 3600 then
-    return ('%d min'):format(math.floor(seconds / 60))
-  end
-  return ('%d h'):format(math.floor(seconds / 3600))
-end
 
 --- Formats a duration in at most six cells.
 ---@param ms number

@@ -54,7 +54,7 @@ end
 ---@class mcp-tools.FloatUse
 ---@field name string for the log and the autocommand group
 ---@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float `opened`: window to keep visible
----@field may_enter? fun(): boolean whether the float may be entered automatically
+---@field may_enter? fun(subject: mcp-tools.FloatSubject): boolean whether the float may be entered automatically
 ---@field closed? fun(subject: mcp-tools.FloatSubject) called when the user closed the float from inside
 
 ---@class mcp-tools.FloatKeeper
@@ -90,7 +90,7 @@ function Keeper:open(inside)
     self.shown:enter(inside)
   elseif not wanted.entered then
     wanted.entered = true
-    local may_enter = self.use.may_enter and self.use.may_enter()
+    local may_enter = self.use.may_enter and self.use.may_enter(wanted)
     if may_enter and api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == '' then
       self.ignore_keys_until = uv.hrtime() + GUARD_NS
       self.shown:enter(1)

@@ -7,7 +7,7 @@ local trim = require('mcp-tools.util.trim')
 
 --- `remedy`: what the user can do.
 ---@class mcp-tools.Notify
----@field info fun(message: string)
+---@field info fun(message: string, remedy: string?)
 ---@field warn fun(message: string, remedy: string?)
 ---@field error fun(message: string, remedy: string?)
 local M = {}

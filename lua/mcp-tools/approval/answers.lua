@@ -11,6 +11,9 @@ local M = {}
 ---@type table<mcp-tools.Choice, true>
 M.YES = { once = true, session = true, always = true, review = true }
 
+--- Name of the shell command `mcp-tools` as a client; its session ends with the call.
+local COMMAND = 'mcp-tools'
+
 ---@type table<mcp-tools.Choice, true>
 local FROM_CLIENT = { once = true, session = true, deny = true }
 
@@ -41,7 +44,7 @@ function M.choices(call, decision, can_silence)
     -- A rule of the user asks each time, so a longer permission would have no effect. A buffer without a file may have
     -- different content the next time.
     if not by_rule and not shows_other then
-      if call.session or call.client.name then
+      if (call.session or call.client.name) and call.client.name ~= COMMAND then
         table.insert(choices, 'session')
       end
       local _, never = rules.call_key(definition, call.args)

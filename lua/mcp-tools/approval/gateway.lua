@@ -14,6 +14,7 @@ local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
 local review = require('mcp-tools.editor.review')
 local rules = require('mcp-tools.approval.rules')
+local sanitize = require('mcp-tools.util.sanitize')
 local sources = require('mcp-tools.registry.source')
 local targets = require('mcp-tools.approval.targets')
 
@@ -54,6 +55,9 @@ function Gateway:project()
 end
 
 local NOTHING = {}
+
+--- Answers that apply to later calls, until the user changes them with `:McpTools trust`.
+local LASTING = { session = true, always = true, never = true }
 
 --- What raises a question that a review can replace. Explicit rules and files outside the project still raise one.
 local BY_DEFINITION = { needs_approval = true, annotations = true, ['approval.default'] = true }
@@ -117,6 +121,24 @@ function Gateway:allow_always(root, definition, files, key)
   return self.ledger:set(root, definition, wanted, files, key and { key })
 end
 
+--- Notifies the user of an answer that applies to later calls, and of the way to undo it.
+---@param call mcp-tools.Call
+---@param choice mcp-tools.Choice
+---@param files string[]?
+local function confirm(call, choice, files)
+  local name = sanitize.line(call.name)
+  if choice == 'never' then
+    name = name .. ' is never allowed here'
+  elseif choice == 'session' then
+    name = ('%s is allowed in this session%s'):format(name, files and ' (this file)' or '')
+  elseif rules.call_key(call.definition, call.args) then
+    name = ('this %s is always allowed here'):format(name)
+  else
+    name = ('%s is always allowed %s'):format(name, files and 'with this file' or 'here')
+  end
+  notify.info(name, 'Undo: :McpTools trust')
+end
+
 --- Stores an answer that applies to later calls.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision
@@ -134,7 +156,9 @@ function Gateway:remember(call, decision, choice, root)
   elseif choice == 'silence' then
     self.grants:silence(call)
   end
-  if not ok then
+  if ok and LASTING[choice] then
+    confirm(call, choice, files)
+  elseif not ok then
     notify.error(('your decision on %s could not be saved and applies only to this call: %s'):format(call.name, err))
   end
 end
@@ -292,6 +316,7 @@ function Gateway:ask_user(call, decision, answer, fault)
     reason = decision.reason,
     targets = decision.targets,
     choices = answers.choices(call, decision, self.grants:can_silence(call)),
+    files = files_of(decision),
     root = call.project,
   }
   self.ask(asked, function(choice, err, by, reason)
@@ -376,6 +401,9 @@ end
 ---@param wanted 'trusted'|'verified'|'untrusted'|'denied'
 ---@return boolean ok, string? err
 function Gateway:trust(definition, wanted)
+  if wanted ~= 'trusted' then
+    self.grants:revoke(definition.name)
+  end
   return self.ledger:set(self:project(), definition, wanted ~= 'untrusted' and wanted or nil)
 end
 

@@ -92,6 +92,14 @@ function Grants:allow_session(call, paths)
   end
 end
 
+--- Removes the permissions of all sessions for a tool.
+---@param name string
+function Grants:revoke(name)
+  for _, granted in pairs(self.sessions) do
+    granted[name] = nil
+  end
+end
+
 local CHANGED = { changed = true }
 
 --- Returns the session's permission for the tool of a call.

@@ -198,7 +198,7 @@ end
 ---@param reason? string why it is denied, for the assistant
 function M.answer_current(choice, reason)
   local question = M.current()
-  local why_not = 'there is no open question' ---@type string?
+  local why_not = M.count() > 0 and 'a new question: read it first' or 'no open question' ---@type string?
   if question then
     why_not = select(2, question:answer_shown(choice, reason))
   end

@@ -36,6 +36,7 @@ local MAX_ROUNDS = 10
 ---@field targets mcp-tools.CallTarget[]
 ---@field choices mcp-tools.Choice[]
 ---@field root string
+---@field files string[]? files that a permission for more than this call is limited to
 ---@field late boolean? the call has ended; the answer is for the next such call
 
 --- `by`: who answered, "user" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
@@ -83,27 +84,44 @@ local CHOICES = {
   { name = 'review', key = 'r', text = 'review', long = 'Review the change hunk by hunk' },
   { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
   { name = 'reason', answer = 'deny', key = 'N', text = 'deny, why', long = 'Deny, and tell the assistant why' },
-  { name = 'session', key = 's', text = 'session', long = 'Allow every %s in this session' },
-  { name = 'always', key = 'a', text = 'always', long = 'Always allow every %s in this project' },
-  { name = 'never', key = 'X', text = 'never', long = 'Never allow %s in this project' },
+  { name = 'session', key = 's', text = 'session', long = 'Allow it in this session' },
+  { name = 'always', key = 'a', text = 'always', long = 'Always allow it in this project' },
+  { name = 'never', key = 'X', text = 'never', long = 'Never allow it in this project' },
   { name = 'silence', key = 'S', text = 'silence', long = 'Deny, and deny everything else in this session' },
 }
 
---- Returns the texts that differ for a connection without a session, and for tools whose grants are per command.
+--- Returns what a permission for more than this call covers.
 ---@param question mcp-tools.Question
+---@param name string of the tool
+---@return string
+local function scope_of(question, name)
+  local files = #(question.files or {})
+  return files == 0 and 'every ' .. name or ('%s of %s'):format(name, files == 1 and 'this file' or 'these files')
+end
+
+--- Returns the texts that depend on the question: on its client, its files, and whether grants are per command.
+---@param question mcp-tools.Question
+---@param name string of the tool
 ---@return table<string, { text: string?, long: string }>
-local function special(question)
-  local call, out = question.call, {}
+local function special(question, name)
+  local call, scope, out = question.call, scope_of(question, name), {}
   if question.late then
     out.once = { long = 'Allow it once, when the same client calls it again within 10 minutes' }
   end
+  out.session = { long = ('Allow %s in this session'):format(scope) }
   if not call.session then
-    local who = sanitize.line(call.client.name or call.host)
-    out.session = { long = ("Allow every %%s of '%s' until Neovim quits"):format((who:gsub('%%', '%%%%'))) }
+    out.session.long = ("Allow %s by '%s' until Neovim quits"):format(
+      scope,
+      sanitize.line(call.client.name or call.host)
+    )
   end
+  out.always = { long = ('Always allow %s in this project'):format(scope) }
   if (call.definition or {}).always_ignores then
-    out.always = { text = 'always this', long = 'Always allow this exact %s in this project' }
+    out.always = { text = 'always this', long = ('Always allow this exact %s in this project'):format(name) }
+  elseif question.files then
+    out.always = { text = 'always this file', long = ('Always allow %s'):format(scope) }
   end
+  out.never = { long = ('Never allow %s in this project'):format(name) }
   return out
 end
 
@@ -263,13 +281,11 @@ end
 --- Returns the answers that can be given, in the order in which they are shown.
 ---@return mcp-tools.ApprovalChoice[]
 function Question:offered()
-  local list, other, name = {}, special(self), sanitize.line(self.call.name)
+  local list, other = {}, special(self, sanitize.line(self.call.name))
   for _, choice in ipairs(CHOICES) do
     local has_reader = not self.late or choice.name ~= 'reason' -- nobody waits for the reason
     if has_reader and vim.list_contains(self.choices, choice.answer or choice.name) then
-      local made = vim.tbl_extend('force', choice, other[choice.name] or {})
-      made.long = made.long:format(name)
-      table.insert(list, made)
+      table.insert(list, (vim.tbl_extend('force', choice, other[choice.name] or {})))
     end
   end
   return list

@@ -109,6 +109,6 @@ it('a question for the client only is not on the screen, and blocks no other', f
   t.eq(nil, approval.current())
   notifications.collect()
   approval.answer_current('once')
-  notifications.wait('there is no open question')
+  notifications.wait('no open question')
   notifications.restore()
 end)

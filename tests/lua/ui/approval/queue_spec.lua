@@ -4,6 +4,7 @@ local Call = require('mcp-tools.calls.call')
 local Question = require('mcp-tools.ui.approval.question')
 local queue = require('mcp-tools.ui.approval')
 local log = require('mcp-tools.log')
+local notifications = require('notifications')
 local t = require('helpers')
 local text = require('mcp-tools.ui.approval.text')
 
@@ -135,6 +136,44 @@ describe('a preview that is completed later', function()
     has_one(renewed)
     t.ok(not question.closed)
   end)
+end)
+
+describe('the answers', function()
+  --- The texts of a question's answers, by key.
+  local function texts_of(question)
+    local texts = {}
+    for _, choice in ipairs(question:offered()) do
+      texts[choice.key] = choice.long
+    end
+    return texts
+  end
+
+  it('say what a permission covers', function()
+    local call = call_of()
+    call.session = 's'
+    local question = ask({ asker() }, nil, call)
+    question.choices = { 'once', 'deny', 'session', 'always', 'never' }
+    local texts = texts_of(question)
+    t.eq({ 'Allow every x in this session', 'Always allow every x in this project' }, { texts.s, texts.a })
+    question.files = { '/outside/a' }
+    texts = texts_of(question)
+    t.eq({ 'Allow x of this file in this session', 'Always allow x of this file' }, { texts.s, texts.a })
+    call.session, call.client = nil, { name = '100%s' }
+    t.eq("Allow x of this file by '100%s' until Neovim quits", texts_of(question).s)
+    question.late = true
+    texts = texts_of(question)
+    t.eq({ nil, 'Deny' }, { texts.N, texts.n })
+    t.matches('calls it again', texts.y)
+  end)
+end)
+
+it('an answer before the question is shown is refused', function()
+  local question = ask({ asker({ serial = true }) })
+  notifications.collect()
+  queue.answer_current('once')
+  notifications.wait('a new question: read it first')
+  notifications.restore()
+  t.eq(nil, question.closed)
 end)
 
 describe('an asker that fails', function()

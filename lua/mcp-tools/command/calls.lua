@@ -1,5 +1,6 @@
 --- Subcommands for calls and jobs: call, cancel, jobs.
 
+local call_line = require('mcp-tools.ui.call_line')
 local call_view = require('mcp-tools.ui.call_view')
 local core = require('mcp-tools.core')
 local jobs = require('mcp-tools.editor.shell.jobs')
@@ -186,13 +187,13 @@ local function executor()
   return core.get().executor
 end
 
----@generic T: { id: string }
+---@generic T: { id: string, name: string? }
 ---@param list T[]
----@param id string or 'all'
+---@param id string or the name, or 'all'
 ---@return T[]
 local function matching(list, id)
   return vim.tbl_filter(function(each)
-    return id == 'all' or each.id == id
+    return id == 'all' or each.id == id or each.name == id
   end, list)
 end
 
@@ -218,23 +219,22 @@ end
 
 ---@type mcp-tools.Subcommand
 M.cancel = {
-  usage = '[ID | all]',
-  description = 'cancel a running call, or all of them',
-  run = function(rest)
+  usage = '[TOOL | ID | all]',
+  description = 'cancel a running call that you choose from a list, or the given ones; with `!` all of them',
+  bang = true,
+  run = function(rest, bang)
     local calls = executor():pending()
-    local found = matching(calls, #calls == 1 and rest == '' and 'all' or rest)
+    local found = matching(calls, bang and 'all' or rest)
     if #calls == 0 then
       notify.info('no call is running')
     elseif #found > 0 then
       cancel_calls(found)
     elseif rest ~= '' then
-      notify.error(("no running call has the id '%s'"):format(rest))
+      notify.error(("no running call has the name or id '%s'"):format(rest))
     else
       vim.ui.select(calls, {
         prompt = 'Cancel which call?',
-        format_item = function(call)
-          return sanitize.line(('%s  %s  %s'):format(call.name, call.state, call.id))
-        end,
+        format_item = call_line.of,
       }, function(call)
         if call then
           cancel_calls({ call })

@@ -50,7 +50,7 @@ end
 ---@param call mcp-tools.Call
 ---@return string
 function M.of(call)
-  local client = call.client.name and ('"%s"'):format(call.client.name) or call.host
+  local client = call.client.name and ('"%s"'):format(call.client.name) or call.host == 'command' and 'you' or call.host
   local since = M.age(vim.uv.hrtime() - call.created_at)
   return sanitize.line(('%s  %s  %s, %s ago'):format(subject_of(call), call.name, client, since))
 end

@@ -238,3 +238,35 @@ async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
         assert not call.done()
         await screen.press("Enter")
         assert (await answered(call)).startswith("Which colour?: ")
+
+
+async def test_text_of_an_unfinished_answer(screen: Terminal, bridge: Bridge) -> None:
+    """Text typed before and after the call ends is in the unnamed register."""
+    async with connect(bridge, "sessions") as client:
+        call = asked(client, WHY)
+        await screen.shows("Why?")
+        await go_in(screen, "<CR> done")
+        await screen.type("because")
+        await screen.nvim.lua(CANCEL, WHY["question"])
+        await screen.shows("The caller no longer waits; your text is in register")
+        await screen.type(" not")
+        await screen.shows("because not")
+        await screen.press("Escape")
+        await mode_is(screen, "n")
+        await screen.type("q")
+        await screen.hides("Why?")
+        assert await screen.nvim.lua("return vim.fn.getreg('\"')") == "because not"
+        assert (await ended(call)).is_error
+
+
+async def test_long_question(screen: Terminal, bridge: Bridge) -> None:
+    """A question that does not fit is shown from its beginning."""
+    lines = "\n".join(f"line {i}" for i in range(1, 27))
+    async with connect(bridge, "sessions") as client:
+        call = asked(client, {"question": lines, "choices": ["red", "blue"]})
+        await screen.shows("line 1 ", "more lines")
+        await go_in(screen, "line 1 ", "<CR> done")
+        await screen.press("Tab")
+        await screen.shows("( ) red")
+        await screen.press("Enter")
+        assert await answered(call) == f"{lines}: red"

@@ -139,6 +139,18 @@ function Answers:answer(i)
   return choice and question.choices[choice]
 end
 
+--- Returns the texts that the user typed, each on its own line.
+---@return string
+function Answers:typed()
+  local texts = {}
+  for i, state in ipairs(self.states) do
+    if is_filled(state.text) and state.text ~= self.questions[i].default then
+      table.insert(texts, state.text)
+    end
+  end
+  return table.concat(texts, '\n')
+end
+
 --- Moves to the next question.
 ---@return 'question'|'end'|'missing'
 function Answers:next()

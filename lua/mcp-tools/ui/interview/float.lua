@@ -155,6 +155,9 @@ function Window:save()
   if api.nvim_buf_is_valid(self.buffers[FIELD]) then
     local lines = api.nvim_buf_get_lines(self.buffers[FIELD], 0, -1, false)
     self.interview.answers:set_text(table.concat(lines, '\n'))
+    if self.is_over then
+      self.interview:keep_text() -- the user types on
+    end
   end
 end
 
@@ -165,18 +168,21 @@ function Window:draw()
   render.update(self.buffers[QUESTION], page.list)
 end
 
---- Shows the current question with its previous answer.
+--- Shows the current question with its previous answer. A long question is shown from its beginning, so that the
+--- cursor is not on a choice yet.
 function Window:show_question()
   local answers = self.interview.answers
   self:draw()
   api.nvim_buf_set_lines(self.buffers[FIELD], 0, -1, false, vim.split(answers:text(), '\n', { plain = true }))
   self:move()
   api.nvim_set_option_value('wrap', not self:has_choices(), { win = self.windows[FIELD], scope = 'local' })
-  self:go_to(1)
-  for i = 1, #answers:current().choices do
-    if answers:is_chosen(i) then
-      return self:go_to(i)
-    end
+  local choice = 1
+  for i = #answers:current().choices, 1, -1 do
+    choice = answers:is_chosen(i) and i or choice
+  end
+  self:go_to(choice)
+  if api.nvim_win_get_cursor(self.windows[QUESTION])[1] > self.placed[QUESTION].height then
+    api.nvim_win_set_cursor(self.windows[QUESTION], { 1, 0 })
   end
 end
 
@@ -206,6 +212,7 @@ end
 ---@return table[]
 function Window:frames()
   local interview = self.interview
+  self.over_note = interview.is_kept and '; your text is in register "' or nil
   local at = ({ [QUESTION] = 'question', [FIELD] = 'field' })[self:cursor()]
   local footer = footer_of(interview, at, self.windows[QUESTION], self:width())
   return {

@@ -4,6 +4,7 @@ local answers = require('mcp-tools.ui.interview.answers')
 local errors = require('mcp-tools.errors')
 local float = require('mcp-tools.ui.interview.float')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 
 local M = {}
 
@@ -17,6 +18,7 @@ local MAX_OPEN = 8
 ---@field why_not string? why the next question is not shown
 ---@field entered boolean? see mcp-tools.FloatSubject
 ---@field closed boolean?
+---@field is_kept boolean? its text is in the unnamed register
 ---@field cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
 local Interview = {}
 Interview.__index = Interview
@@ -58,9 +60,26 @@ function Interview:finish(result)
   end
 end
 
---- Closes the interview without a result.
+--- Copies what the user typed to the unnamed register.
+---@return boolean kept
+function Interview:keep_text()
+  local typed = self.answers:typed()
+  if typed ~= '' then
+    vim.fn.setreg('"', typed)
+  end
+  self.is_kept = typed ~= ''
+  return self.is_kept
+end
+
+--- Closes the interview without a result. What the user typed is in the unnamed register.
 ---@return boolean was_open
 function Interview:cancel()
+  if not self.closed and self.answers then
+    float:save(self)
+    if self:keep_text() then
+      notify.info('the questions are closed; your text is in register "')
+    end
+  end
   return self:close()
 end
 

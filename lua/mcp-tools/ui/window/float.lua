@@ -157,6 +157,7 @@ end
 ---@field tab integer
 ---@field placed? { row: integer, height: integer }[] position of each window
 ---@field is_over? boolean what it shows has ended while the user was in it
+---@field over_note? string follows the title that says so
 ---@field drawn_frames? string the frames on the screen
 ---@field rows integer number of rows of the text
 ---@field frames fun(self): table[] `title` and `footer` of each window, for `nvim_win_set_config`
@@ -325,7 +326,7 @@ function Float:set_frames()
     for _, frame in ipairs(frames) do
       frame.footer = frame.footer and (' %sq closes '):format(is_typing and '<Esc> ' or '')
     end
-    frames[1].title = ' The caller no longer waits '
+    frames[1].title = (' The caller no longer waits%s '):format(self.over_note or '')
   end
   local drawn = vim.inspect(frames)
   if self.drawn_frames ~= drawn then

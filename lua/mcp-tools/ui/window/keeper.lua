@@ -299,6 +299,14 @@ function Keeper:on_screen(subject)
   return shown and (not subject or self.subject == subject) and shown:is_here() and shown or nil
 end
 
+--- Saves the text typed into the float of a subject.
+---@param subject mcp-tools.FloatSubject
+function Keeper:save(subject)
+  if self.shown and self.subject == subject then
+    self.shown:save()
+  end
+end
+
 --- Enters the float if there is one, else notifies the user.
 function Keeper:focus()
   local shown = self:on_screen()

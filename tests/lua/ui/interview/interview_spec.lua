@@ -101,6 +101,16 @@ describe('answers', function()
     t.eq('end', all:next())
   end)
 
+  it('of the user are known without the defaults', function()
+    local all = answers.new({ { question = 'one', default = 'text' }, { question = 'two' }, { question = 'three' } })
+    t.eq('', all:typed())
+    all:next()
+    all:set_text('a\nb')
+    all:next()
+    all:set_text('c')
+    t.eq('a\nb\nc', all:typed())
+  end)
+
   it('are kept when the user goes back, and start with the defaults', function()
     local all = answers.new({
       { question = 'one', default = 'text' },

@@ -340,7 +340,7 @@ local LATE_CHOICES = { once = true, deny = true, always = true, never = true }
 ---@param item mcp-tools.Unanswered
 ---@param done fun(choice: mcp-tools.Choice) called after an answer
 function Gateway:ask_again(item, done)
-  local asked = vim.tbl_extend('force', item.asked, { late = true })
+  local asked = vim.tbl_extend('force', item.asked, { late = true }) --[[@as mcp-tools.Asked]]
   asked.choices = vim.tbl_filter(function(choice)
     return LATE_CHOICES[choice]
   end, asked.choices)

@@ -80,12 +80,12 @@ end
 
 --- Returns errors of other files by path.
 ---@param ctx mcp-tools.Ctx
----@param edited table<integer, true> buffers to skip
+---@param skipped table<integer, true> buffers
 ---@return table<string, mcp-tools.diagnostics.Finding[]>
-local function errors_elsewhere(ctx, edited)
+local function errors_elsewhere(ctx, skipped)
   local by_path = {}
   for _, file in ipairs((findings.everywhere(ctx, { severity = 'error' }, time_slice.of(ctx)))) do
-    if not edited[file.bufnr] then
+    if not skipped[file.bufnr] then
       by_path[file.path] = file.list
     end
   end
@@ -140,7 +140,13 @@ function M.add(ctx, args, answer, places)
   end
   answer.unchecked = #places > MAX_FILES and #places - MAX_FILES or nil
   local open, servers = others(ctx, edited)
-  local before = #open > 0 and errors_elsewhere(ctx, edited) or {}
+  local skipped = vim.deepcopy(edited)
+  for _, bufnr in ipairs(open) do
+    -- What servers publish later of a file that they have not checked yet is not new.
+    local is_unchecked = fresh.state(bufnr) ~= 'yes' and not next(vim.diagnostic.count(bufnr))
+    skipped[bufnr] = skipped[bufnr] or is_unchecked or nil
+  end
+  local before = #open > 0 and errors_elsewhere(ctx, skipped) or {}
   local over, diagnostics, is_checked = vim.uv.hrtime() + WAIT_MS * 1e6, {}, false
   for _, found in ipairs(targets) do
     local one = of_file(ctx, found, math.max((over - vim.uv.hrtime()) / 1e6, 1))
@@ -153,7 +159,7 @@ function M.add(ctx, args, answer, places)
   end
   fresh.wait_for_others(ctx, servers, open, REST_MS)
   local rows, files, pause = {}, 0, time_slice.of(ctx)
-  for path, now in vim.spairs(errors_elsewhere(ctx, edited)) do
+  for path, now in vim.spairs(errors_elsewhere(ctx, skipped)) do
     local new = findings.rows((findings.difference(before[path] or {}, now, pause)))
     files = files + (#new > 0 and 1 or 0)
     for _, row in ipairs(new) do

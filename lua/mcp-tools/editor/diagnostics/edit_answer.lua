@@ -84,8 +84,11 @@ end
 
 ---@param rows string[]
 ---@param one mcp-tools.EditDiagnostics
-local function add_diagnostics(rows, one)
-  if one.checked == 'unknown' then
+---@param is_only boolean no other file was edited, and its row is the last one
+local function add_diagnostics(rows, one, is_only)
+  if is_only and one.checked == 'yes' and one.total == 0 then
+    rows[#rows] = rows[#rows] .. '; no errors or warnings'
+  elseif one.checked == 'unknown' then
     table.insert(rows, ('%s: not checked yet%s'):format(one.path, one.why and ': ' .. one.why or ''))
   elseif one.checked == 'assumed' then
     table.insert(rows, ('%s: the language server reports nothing new'):format(one.path))
@@ -111,9 +114,10 @@ function M.text(answer)
   if #answer.files > MAX_FILES then
     table.insert(rows, ('and %d more files'):format(#answer.files - MAX_FILES))
   end
+  local is_only = #rows == 1
   result.add_review(rows, answer)
   for _, one in ipairs(answer.diagnostics or {}) do
-    add_diagnostics(rows, one)
+    add_diagnostics(rows, one, is_only and #rows == 1)
   end
   if answer.unchecked then
     local count = result.count(answer.unchecked, 'more file')

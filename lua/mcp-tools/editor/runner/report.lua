@@ -105,13 +105,15 @@ end
 ---@param rows string[]
 local function add_failure(rows, failure, with_excerpt)
   local place = failure.path and ('%s:%d'):format(failure.path, failure.line or 1)
-  table.insert(rows, ('%s: %s'):format(place or failure.id, failure.message:match('[^\n]*')))
+  local message = failure.message:match('[^\n]*')
+  table.insert(rows, ('%s: %s'):format(place or failure.id, message))
   if place ~= failure.id then
     table.insert(rows, '  ' .. failure.id)
   end
   local lines = with_excerpt and failure.detail and vim.split(vim.trim(failure.detail), '\n', { plain = true }) or {}
   for i = math.max(1, #lines - MAX_EXCERPT + 1), #lines do
-    table.insert(rows, '    ' .. lines[i])
+    local is_known = place and vim.startswith(lines[i], place .. ': in ') or lines[i]:gsub('^E%s+', '') == message
+    table.insert(rows, not is_known and '  ' .. lines[i] or nil)
   end
 end
 

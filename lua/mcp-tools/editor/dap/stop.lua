@@ -340,11 +340,12 @@ local function add_variables(list, rows, indent)
   end
 end
 
---- Returns the answer about a session as text.
+--- Returns the answer about a session as text. Values that were asked for replace the code around the stop, the callers
+--- and the local variables.
 ---@param answer table of `describe`, with more of `debug_inspect`
 ---@return string
 function M.render(answer)
-  local rows = {}
+  local rows, asked = {}, answer.values ~= nil
   local function add(text, value)
     if value then
       table.insert(rows, (text:gsub('%%s', function()
@@ -365,9 +366,12 @@ function M.render(answer)
     if answer.exception then
       table.insert(rows, ('%s: %s'):format(answer.exception.type or 'exception', answer.exception.message or ''))
     end
-    add('%s', answer.code or answer.code_withheld)
-    add('called by %s', answer.callers and table.concat(answer.callers, ' < '))
-    add('  and %s more', answer.more_callers)
+    add(
+      '%s',
+      answer.code and asked and ('\n' .. answer.code):match('\n>%s*([^\n]*)') or answer.code or answer.code_withheld
+    )
+    add('called by %s', not asked and answer.callers and table.concat(answer.callers, ' < '))
+    add('  and %s more', not asked and answer.more_callers)
   elseif answer.status == 'ended' then
     table.insert(rows, 'ended' .. (answer.exit_code and (', exit code %d'):format(answer.exit_code) or ''))
   else
@@ -377,7 +381,7 @@ function M.render(answer)
   add('%s', answer.note)
   add('breakpoints that are not bound: %s', answer.unbound and table.concat(answer.unbound, ', '))
   add_list('stack:', answer.stack, answer.more_frames)
-  add_list('locals:', answer.locals, answer.more_locals)
+  add_list('locals:', not asked and answer.locals or nil, answer.more_locals)
   add_list('changed since the last stop:', answer.changed, answer.more_locals)
   add('gone: %s', answer.gone and table.concat(answer.gone, ', '))
   for _, value in ipairs(answer.values or {}) do

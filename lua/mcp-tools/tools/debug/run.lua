@@ -103,7 +103,8 @@ return {
   name = 'debug_run',
   title = 'Debug',
   description = 'Runs a program or a test under the debugger until a breakpoint, an exception or its end. Returns the'
-    .. ' stop: place, source, callers, local variables, output. The breakpoints given here are removed at the end.',
+    .. ' stop: place, source, callers, local variables (or the values of `expressions`), output. The breakpoints given'
+    .. ' here are removed at the end.',
   search_hint = 'debugger, run or debug a failing test, breakpoint, value at run time, launch, attach',
   args = {
     program = { type = 'string', description = 'File to run' },

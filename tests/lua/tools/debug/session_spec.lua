@@ -43,12 +43,16 @@ describe('a debug session', function()
   it('is text for clients', function()
     dap.write('loop.py', dap.LOOP)
     local points = { { path = 'loop.py', line = 6 } }
-    local text =
-      dap.text('debug_run', { program = 'loop.py', breakpoints = points, expressions = { 'sum_ + 1', 'no' } })
+    local text = dap.text('debug_run', { program = 'loop.py', breakpoints = points })
     t.matches('^stopped %(breakpoint%) in total %(loop%.py:6%)\n', text)
     t.matches('\n>6         sum_ %+= n\n', text)
     t.matches('\ncalled by main %(loop%.py:12%) < <module> %(loop%.py:16%)\nlocals:\n  n = 1\n', text)
-    t.matches("\nsum_ %+ 1 = 1\nno = .*name 'no' is not defined", text)
+    text = dap.text('debug_step', { how = 'restart', expressions = { 'sum_ + 1', 'no' } })
+    t.matches(
+      '^stopped %(breakpoint%) in total %(loop%.py:6%)\n6         sum_ %+= n\nsum_ %+ 1 = 1\nno = .*defined',
+      text
+    )
+    t.ok(not text:find('locals:', 1, true) and not text:find('called by', 1, true), text)
     t.matches('^stopped .*\nchanged since the last stop:\n  sum_ = 1$', dap.text('debug_step', { how = 'over' }))
     t.matches('\nstack:\n  0 total %(loop%.py:7%)\n  1 main', dap.text('debug_inspect'))
     t.eq('1 breakpoint\nloop.py:6: sum_ += n', dap.text('debug_breakpoints'))

@@ -24,7 +24,7 @@ local function refusal(ctx, found, list)
     local text = 'it is not known whether %s is used: %s; nothing was deleted, try again'
     return errors.new('busy', text:format(found.path, users.incomplete))
   elseif users.total > 0 then
-    local text = '%s is in use, so it was not deleted; change these places first\n%s'
+    local text = '%s was not deleted: %s'
     local listed = references.text(users, { limit = MAX_LISTED, offset = 0 })
     return errors.new('tool_error', text:format(found.path, listed))
   end

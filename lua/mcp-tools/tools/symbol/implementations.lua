@@ -97,11 +97,14 @@ return {
       head = ('%s; the first %d shown'):format(head, #value.places)
     end
     head = value.incomplete and ('%s; %s'):format(head, value.incomplete) or head
-    local rows = vim.tbl_map(function(each)
-      return ('%s:%d%s'):format(each.path, each.line, each.text and ': ' .. each.text or '')
-    end, value.places)
+    local rows, path = { head }, nil
+    for _, each in ipairs(value.places) do
+      table.insert(rows, each.path ~= path and each.path or nil)
+      path = each.path
+      table.insert(rows, ('  %d%s'):format(each.line, each.text and ': ' .. each.text or ''))
+    end
     return result.longest({
-      { text = vim.list_extend({ head }, rows) },
+      { text = rows },
       { text = head, without = 'rows' },
     }, 'narrow it with path or limit')
   end,

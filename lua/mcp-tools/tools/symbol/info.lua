@@ -113,6 +113,9 @@ return {
     end
     redact.refresh(pause)
     local definition = defined(ctx, definitions)
+    if definition and args.line and definition.path == spot.path and definition.line == spot.line then
+      definition = nil -- the client knows the place
+    end
     return {
       of = args_of.word(spot),
       at = args_of.spot_text(spot),

@@ -60,10 +60,11 @@ return function(kind)
     it('symbol_info returns type, documentation and definition', function()
       local result = ok('symbol_info', { path = ledger, line = here.line, column = here.col })
       t.matches('Posts one', result.info)
-      t.eq({ ('%s:%d'):format(here.ledger, here.line), here.method }, { result.defined, result.of })
-      t.matches(here.method, result.source)
+      t.eq({ nil, here.method }, { result.defined, result.of }) -- the place was in the question
       result = ok('symbol_info', { path = user, line = here.use_line, symbol = here.method })
       t.matches('Posts one', result.info)
+      t.eq(('%s:%d'):format(here.ledger, here.line), result.defined)
+      t.matches(here.method, result.source)
       -- Behind characters that are two units wide for the server, and the second use on the line.
       local line = vim.fn.readfile(user)[here.use_line]
       local col = vim.fn.strchars(line:match('^.*%.' .. here.method)) - #here.method + 1
@@ -122,6 +123,12 @@ return function(kind)
       for _, place in ipairs(result.places) do
         t.ok(place.path ~= here.ledger or place.line ~= here.class_line)
       end
+      local text = require('mcp-tools.tools.symbol.implementations').render({
+        of = 'Ledger',
+        total = 3,
+        places = { { path = 'a', line = 1, text = 'x' }, { path = 'a', line = 2 }, { path = 'b', line = 3 } },
+      }, {})
+      t.eq('3 implementations of Ledger\na\n  1: x\n  2\nb\n  3', text)
     end)
 
     it('symbol_callers', function()

@@ -17,7 +17,7 @@ PACKAGE, NEEDED = "werkzeug==3.1.3", "markupsafe==3.0.2"
 MAP, URLS, LINKS = "src/werkzeug/routing/map.py", "src/werkzeug/urls.py", "src/werkzeug/links.py"
 UTILS, EXCEPTIONS = "src/werkzeug/utils.py", "src/werkzeug/exceptions.py"
 MISTAKE = ('filename = filename.replace(sep, " ")', 'filename = filename.replace(sep, "")')
-DESCRIPTION = "The browser (or proxy) sent a request that this server could "
+DESCRIPTION = "This user has exceeded an allotted request count. Try again later."
 SCOPE = 'asyncio_default_fixture_loop_scope = "function"'
 """Else our plugin for pytest warns, and this project makes errors of warnings."""
 SECONDS = 180
@@ -82,11 +82,13 @@ def http_exceptions(arm: Arm) -> set[str]:
 
 REAL = [
     tasks.outline("src/werkzeug/serving.py"),
-    tasks.body("src/werkzeug/datastructures/accept.py", "Accept/to_header"),
+    tasks.body("src/werkzeug/datastructures/etag.py", "ETags/to_header"),
     tasks.users("Map/update", users_skilled, r"\b(self|map)\.update\(\)"),
     tasks.below("HTTPException", http_exceptions),
     tasks.rename("Map/update", "refresh", rename_skilled, renamed),
-    tasks.one_line(EXCEPTIONS, DESCRIPTION, DESCRIPTION.replace("browser (or proxy)", "client")),
+    tasks.one_line(
+        EXCEPTIONS, DESCRIPTION, DESCRIPTION.replace("Try again later", "Please try again in a minute")
+    ),
     tasks.everywhere("import pytest", "import pytest  # tests", 21),
     tasks.failing("tests/test_utils.py", "test_secure_filename", "297", "etc_passwd"),
     tasks.move(

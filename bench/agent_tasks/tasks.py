@@ -302,8 +302,8 @@ def delete_skilled(s: Skilled) -> str:
 
 
 async def delete_ours(o: Ours) -> str:
-    used = await o.call("symbol_delete", path=ROUNDING, symbol="to_cents")
-    return await o.call("symbol_delete", path=ROUNDING, symbol="round_half") if "in use" in used else "Error"
+    used = await o.call("symbol_delete", symbol="to_cents")
+    return await o.call("symbol_delete", symbol="round_half") if "not deleted" in used else "Error"
 
 
 def rewrite_skilled(s: Skilled) -> str:

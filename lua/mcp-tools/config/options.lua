@@ -398,7 +398,8 @@ return {
     default = 'float',
     enum = { 'float', 'select', 'event' },
     description = 'How a request for approval is shown: in a floating window that does not take the focus, by'
-      .. ' `vim.ui.select`, or only as the event `User McpToolsApproval`, for another plugin to show.',
+      .. ' `vim.ui.select` with the change in a window at the top, or only as the event `User McpToolsApproval`, for'
+      .. ' another plugin to show.',
   },
   {
     path = 'ui.approval_focus',

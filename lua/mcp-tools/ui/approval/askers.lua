@@ -1,8 +1,11 @@
 --- Approval without a window of this plugin: by `vim.ui.select`, or by elicitation, where the client asks its user.
 
 local arguments = require('mcp-tools.ui.approval.arguments')
+local float = require('mcp-tools.ui.window.float')
 local inputs = require('mcp-tools.calls.inputs')
 local is_from_client = require('mcp-tools.approval.answers').is_from_client
+local preview_of = require('mcp-tools.ui.approval.question').preview_of
+local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
 local text = require('mcp-tools.ui.approval.text')
 local trim = require('mcp-tools.util.trim')
@@ -71,6 +74,51 @@ end
 --- Neovim's built-in picker blocks the editor until it is answered.
 M.select = { serial = true }
 
+--- Rows for the choices of the built-in picker, which it shows at the bottom.
+local PICKER = 12
+
+--- The change that a picker asks about, in a window at the top, below the windows of pickers.
+---@class mcp-tools.ApprovalChange: mcp-tools.Float
+local Change = float.kind({ zindex = 40, max_width = 100 })
+
+---@return { row: integer, height: integer }[]
+function Change:layout()
+  return { { row = 0, height = math.max(1, math.min(self.rows, vim.o.lines - PICKER - float.FRAME)) } }
+end
+
+---@return table[]
+function Change:frames()
+  return { { title = render.with_more({ render.chunk(' Allow this call? ', 'Title') }, self:below()) } }
+end
+
+---@type table<mcp-tools.Question, mcp-tools.ApprovalChange>
+local changes = setmetatable({}, { __mode = 'k' })
+
+---@param question mcp-tools.Question
+local function hide_change(question)
+  if changes[question] then
+    changes[question]:close()
+    changes[question] = nil
+  end
+end
+
+--- Shows the change of a call that has a preview.
+---@param question mcp-tools.Question
+local function show_change(question)
+  hide_change(question)
+  local shown, fault
+  if question.call.definition then
+    shown, fault = preview_of(question)
+  end
+  if shown or fault then
+    local change = setmetatable({}, Change)
+    local page = text.page(question, change:width())
+    changes[question] = change:open_page(page, float.buffer('mcp_tools_change', question.id, {}))
+    change:set_frames()
+    vim.cmd.redraw()
+  end
+end
+
 --- Bytes of all arguments together, and minimum for each.
 local SUMMARY = { max = 400, min_share = 30 }
 
@@ -101,8 +149,12 @@ function M.select.show(question)
     summary(question.args, (call.definition or {}).input_schema or {}),
     sanitize.line(question.reason)
   )
-  local choices = question:offered()
-  vim.ui.select(choices, {
+  if question.why_not then
+    prompt = ('%s %s'):format(question.why_not, prompt)
+  end
+  question.why_not = nil
+  show_change(question)
+  vim.ui.select(question:offered(), {
     prompt = prompt,
     kind = 'mcp-tools-approval',
     format_item = function(choice)
@@ -117,12 +169,30 @@ function M.select.show(question)
     elseif
       not question:answer(name --[[@as mcp-tools.Choice]])
     then
-      question:answer('deny') -- the picker was closed, or returned something else
+      if not question.why_not then
+        return question:answer('deny') -- the picker was closed, or returned something else
+      end
+      vim.schedule(function()
+        if not question.closed then
+          M.select.show(question)
+        end
+      end)
     end
   end)
 end
 
 --- A picker cannot be closed from here; its answer is ignored.
-function M.select.hide() end
+---@param question mcp-tools.Question
+function M.select.hide(question)
+  hide_change(question)
+end
+
+--- Shows the current change.
+---@param question mcp-tools.Question
+function M.select.renew(question)
+  if changes[question] then
+    show_change(question)
+  end
+end
 
 return M

@@ -284,6 +284,55 @@ describe('a picker', function()
     t.matches('and %d+ more arguments', prompt)
   end)
 
+  --- Windows that show a change, as text.
+  local function changes()
+    local texts = {}
+    for _, window in ipairs(vim.api.nvim_list_wins()) do
+      local buffer = vim.api.nvim_win_get_buf(window)
+      if vim.b[buffer].mcp_tools_change then
+        table.insert(texts, table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'))
+      end
+    end
+    return texts
+  end
+
+  it('shows the change in a window until it is answered', function()
+    local choose
+    vim.ui.select = function(_, _, on_choice) choose = on_choice end
+    local diff = '--- a\n+++ b\n@@ -1 +1 @@\n-one\n+' .. ('two\n+'):rep(100)
+    local call = call_of(function() return diff end)
+    call.definition.source = { origin = 'bundled' }
+    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    t.wait(function() return choose end)
+    t.eq(1, #changes())
+    t.matches('changes\n  │ %-%-%- a', changes()[1])
+    choose(question:offered()[1])
+    has_one(said)
+    t.eq({ 'once', {}, diff }, { said[1].choice, changes(), call.approved_preview })
+  end)
+
+  it('asks again when the change is different', function()
+    local prompts, preview, choose = {}, 'first', nil
+    vim.ui.select = function(_, opts, on_choice)
+      table.insert(prompts, opts.prompt)
+      choose = on_choice
+    end
+    local call = call_of(function() return preview end)
+    call.definition.source = { origin = 'bundled' }
+    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    has_one(prompts)
+    t.matches('first', changes()[1])
+    preview = 'second'
+    choose(question:offered()[1])
+    t.wait(function() return prompts[2] end)
+    t.matches('^The change is different now', prompts[2])
+    t.matches('second', changes()[1])
+    t.eq({ 1, 0 }, { #changes(), #said })
+    choose(question:offered()[1])
+    has_one(said)
+    t.eq({ 'once', 'second' }, { said[1].choice, call.approved_preview })
+  end)
+
   it('can deny with a reason', function()
     vim.ui.select = function(items, _, on_choice)
       on_choice(vim.iter(items):find(function(item) return item.name == 'reason' end))

@@ -332,8 +332,10 @@ return {
     items = 'string',
     -- Files that contain secrets by convention, and the repositories of version control, which have copies of them.
     default = words([[
-      .env .env.* .env-* .env_* .dev.vars *.env .envrc .envrc.* *.pem *.key *.p12 *.pfx *.ppk *.jks *.keystore
-      *.kdbx *.gpg *.pgp *.asc *.age *.p8 *_sk id_rsa id_dsa id_ecdsa id_ed25519 *_rsa *_dsa *_ecdsa *_ed25519
+      .env .env.* .env-* .env_* .dev.vars *.env *.env.local *.env.dev *.env.development *.env.prod *.env.production
+      *.env.staging *.env.test .envrc .envrc.* *.pem *.pem.txt *.key *.key.txt *.p12 *.pfx *.ppk *.jks *.keystore
+      *.kdbx *.gpg *.pgp *.asc *.age *.p8 *_sk id_rsa id_dsa id_ecdsa id_ed25519 id_rsa.txt id_dsa.txt id_ecdsa.txt
+      id_ed25519.txt *_rsa *_dsa *_ecdsa *_ed25519
       ssh_host_*_key deploy_key .netrc _netrc .pgpass .authinfo* .my.cnf .mylogin.cnf .boto .s3cfg .msmtprc
       .fetchmailrc .sentryclirc .ftpconfig .pypirc .npmrc .yarnrc.yml .git-credentials .htpasswd .databrickscfg
       .vault-token .vault_pass* .dockercfg *credentials.json credentials.tfrc.json client_secret*.json

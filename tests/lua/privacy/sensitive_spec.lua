@@ -124,12 +124,38 @@ describe('sensitive files', function()
       /h/state/undo/%home%me%p%.env /h/state/backup/%home%me%.aws%credentials~ /h/state/undo/%home%me%.ssh%config
     ]]
     expect(true, words(paths))
-    expect(true, { '/p/id_rsa copy', '/p/id_rsa (copy)' })
-    expect(false, { '/p/a.lua~', '/p/.a.lua.swp', '/p/keys.lua.bak', '/p/100%', '/p/~', '/p/.swp', '/p/1' })
+    local more = [[
+      /p/.env~1 /p/id_rsa~2 /p/.env,v /p/..env.kate-swp /p/.id_rsa.kate-swp /p/id_rsa.bak2 /p/id_rsa_bak /p/id_rsa-old
+      /p/server.key_backup /p/prod.env.local /p/prod.env.production.bak /p/id_rsa.txt /p/server.key.txt /p/.env.txt
+    ]]
+    expect(true, words(more))
+    expect(true, {
+      '/p/id_rsa copy',
+      '/p/id_rsa (copy)',
+      '/p/.env - Copy',
+      '/p/.env - Copy (2)',
+      '/p/.netrc - Copy.bak',
+      '/p/Copy of .netrc',
+    })
+    expect(false, {
+      '/p/a.lua~',
+      '/p/a.lua~1',
+      '/p/a.lua,v',
+      '/p/notes - Copy',
+      '/p/Copy of a.txt',
+      '/p/.a.lua.swp',
+      '/p/keys.lua.bak',
+      '/p/100%',
+      '/p/~',
+      '/p/.swp',
+      '/p/1',
+    })
   end)
 
   it('are not ordinary ones', function()
     local paths = [[
+      /p/environment.txt /p/id_rsa_test.go /p/id_rsa.pub /p/id_rsa.pub.txt /p/app.env.ts /p/vite-env.d.ts
+      /p/messages_sk.txt /p/public.txt
       /p/environment.lua /p/env /p/key.lua /p/tokens.md /p/secrets.lua /p/hosts.yml /p/config.json /p/config
       /p/settings.xml /p/credentials/index.lua /p/order_history /p/service.json /p/variables.tf /p/task /
     ]]

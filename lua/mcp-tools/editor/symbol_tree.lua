@@ -8,6 +8,7 @@
 --- If there is no exact match, `Class.method` and `Class:method` mean `Class/method`.
 
 local errors = require('mcp-tools.errors')
+local position = require('mcp-tools.editor.position')
 local sort = require('mcp-tools.util.sort')
 local suggest = require('mcp-tools.util.suggest')
 
@@ -184,11 +185,12 @@ end
 ---@param parent? mcp-tools.SymbolNode
 ---@return mcp-tools.SymbolNode?
 local function node_of(item, encoding, parent)
+  item = type(item) == 'table' and item or {}
   local range = item.range or type(item.location) == 'table' and item.location.range
-  if type(item.name) ~= 'string' or type(range) ~= 'table' then
+  if type(item.name) ~= 'string' or not position.is_range(range) then
     return nil
   end
-  local at = (item.selectionRange or range).start
+  local at = (position.is_range(item.selectionRange) and item.selectionRange or range).start
   local last = range['end']
   local node = {
     name = item.name,
@@ -202,7 +204,7 @@ local function node_of(item, encoding, parent)
     children = {},
     parent = parent,
   }
-  for _, child in ipairs(item.children or {}) do
+  for _, child in ipairs(type(item.children) == 'table' and item.children or {}) do
     table.insert(node.children, node_of(child, encoding, node))
   end
   return node
@@ -251,7 +253,7 @@ function M.of_server(items, encoding, pause)
       table.insert(list, node)
       containers[node] = type(item.containerName) == 'string' and item.containerName ~= '' and item.containerName or nil
     end
-    flat = flat and item.location ~= nil
+    flat = flat and (not node or item.location ~= nil)
     pause()
   end
   return flat and nest_by_container(M.nest(list, pause), containers, pause) or list

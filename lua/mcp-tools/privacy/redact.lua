@@ -18,8 +18,8 @@ local MARK = secrets.MARK
 local MIN = 6
 --- Maximum length; the rest of a longer line is redacted too.
 local MAX = 200
---- Number of bytes of a line searched between two pauses.
-local STRETCH = 64 * 1024
+--- Number of bytes of a line searched between two pauses: each byte may be compared with pieces of `MAX` lengths.
+local STRETCH = 1024
 --- Maximum number of lines per buffer, and of pieces in all; the oldest are dropped first.
 local MAX_LINES, MAX_PIECES = 500, 50000
 

@@ -122,6 +122,20 @@ describe('a request', function()
 end)
 
 describe('positions', function()
+  it('in a long line with unsaved changes are converted before the call times out', function()
+    local disk = ('füü bar,+'):rep(20000)
+    project.write('text.txt', disk .. '\n')
+    local places = {}
+    for i = 1, 10000 do
+      places[i] = location(0, i * 9 + 1, i * 9 + 4)
+    end
+    local capabilities = { referencesProvider = true, positionEncoding = 'utf-16' }
+    server(capabilities, { ['textDocument/references'] = places })
+    edit({ 'x' .. disk })
+    local found = t.ok(ask('textDocument/references', at(0, 1, { context = { includeDeclaration = true } })))
+    t.eq({ 10000, range(0, 9, 12) }, { #found, found[1].range })
+  end)
+
   it('in unchanged lines are converted in both directions, whatever else was changed', function()
     local documents = require('mcp-tools.editor.language_server.documents')
     local text_diff = require('mcp-tools.editor.text.diff')

@@ -196,6 +196,17 @@ describe('secrets in text', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
+  it('are searched with pauses in text that begins like pieces of many lengths', function()
+    local pieces = {}
+    for length = 6, 199 do
+      pieces[#pieces + 1] = ('A'):rep(length) .. 'B'
+    end
+    redact.learn(pieces)
+    local pauses, text = 0, ('A'):rep(64 * 1024)
+    t.eq(text, redact.line(text, function() pauses = pauses + 1 end))
+    t.ok(pauses > 32, ('%d pauses'):format(pauses))
+  end)
+
   it('are found in text that contains many beginnings of one', function()
     for _, text in ipairs({
       ('a-b_c.d=e:f '):rep(2000),

@@ -71,10 +71,10 @@ end
 ---@param bufnr integer loaded
 ---@param row integer 0-based
 ---@param byte integer 0-based
+---@param known? mcp-tools.position.Known
 ---@return mcp-tools.context.Position
-local function position_of(bufnr, row, byte)
-  local line = api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-  return { line = row, character = position.units(line, byte, 'utf-16') }
+local function position_of(bufnr, row, byte, known)
+  return { line = row, character = position.units(position.line(bufnr, row, known) or '', byte, 'utf-16', known) }
 end
 
 --- The selection is kept after visual mode until the cursor moves or the text changes, so that it is still available
@@ -200,12 +200,13 @@ local MAX_DIAGNOSTICS = 1000
 ---@field diagnostics mcp-tools.context.Diagnostic[]
 
 ---@param diagnostic vim.Diagnostic
+---@param known mcp-tools.position.Known
 ---@return mcp-tools.context.Diagnostic
-local function item_of(diagnostic)
+local function item_of(diagnostic, known)
   local bufnr = diagnostic.bufnr --[[@as integer]]
   local loaded = api.nvim_buf_is_loaded(bufnr)
   local function at(row, byte)
-    return loaded and position_of(bufnr, row, byte) or { line = row, character = byte }
+    return loaded and position_of(bufnr, row, byte, known) or { line = row, character = byte }
   end
   return {
     message = server_text.text(diagnostic.message),
@@ -228,13 +229,13 @@ function M.diagnostics(path)
   if path and not only then
     return {}
   end
-  local by_buffer, count = {}, 0
+  local by_buffer, count, known = {}, 0, position.known()
   for _, diagnostic in ipairs(vim.diagnostic.get(only)) do
     local bufnr = diagnostic.bufnr --[[@as integer]]
     if count < MAX_DIAGNOSTICS and api.nvim_buf_is_valid(bufnr) and path_of(bufnr) then
       count = count + 1
       by_buffer[bufnr] = by_buffer[bufnr] or {}
-      table.insert(by_buffer[bufnr], item_of(diagnostic))
+      table.insert(by_buffer[bufnr], item_of(diagnostic, known))
     end
   end
   if only and path_of(only) then

@@ -29,6 +29,8 @@ M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'H
 local MAX_MESSAGE = 500
 --- The same in a view, and bytes of it that are searched for secrets: at least as much as the characters can take.
 local MAX_VIEWED, MAX_SEARCHED = 2000, 9000
+--- Maximum length of the line of a finding, bytes: a file of one line may have thousands.
+local MAX_TEXT = 1000
 --- Maximum number of diagnostics in one view.
 local MAX_VIEW = 1000
 --- Number of findings between two checks of the clock.
@@ -41,7 +43,7 @@ local STEP = 100
 ---@field row string `10:29 error code: message [source]`
 ---@field source string?
 ---@field line integer
----@field text string of the line, without indentation
+---@field text string of the line, without indentation; at most its beginning
 
 ---@class mcp-tools.diagnostics.FindingFilter
 ---@field severity string? only this one
@@ -72,8 +74,9 @@ end
 
 ---@param diagnostic vim.Diagnostic
 ---@param path string?
+---@param known mcp-tools.position.Known
 ---@return mcp-tools.DiagnosticItem
-local function item_of(diagnostic, path)
+local function item_of(diagnostic, path, known)
   local bufnr, message = diagnostic.bufnr, diagnostic.message
   if type(message) == 'string' then
     message = message:sub(1, MAX_SEARCHED)
@@ -83,9 +86,9 @@ local function item_of(diagnostic, path)
     path = path,
     bufnr = bufnr,
     line = diagnostic.lnum + 1,
-    column = position.column(bufnr, diagnostic.lnum, diagnostic.col),
+    column = position.column(bufnr, diagnostic.lnum, diagnostic.col, known),
     end_line = end_row + 1,
-    end_column = position.column(bufnr, end_row, end_byte),
+    end_column = position.column(bufnr, end_row, end_byte, known),
     severity = SEVERITIES[diagnostic.severity or 1],
     message = position.cut(server_text.text(message), MAX_VIEWED),
     source = type(diagnostic.source) == 'string' and diagnostic.source or nil,
@@ -111,21 +114,21 @@ local function flat_of(message)
 end
 
 ---@param diagnostic vim.Diagnostic
+---@param known mcp-tools.position.Known
 ---@return mcp-tools.diagnostics.Finding
-local function finding(diagnostic)
-  local bufnr, item = diagnostic.bufnr, item_of(diagnostic)
-  local loaded = api.nvim_buf_is_loaded(bufnr)
-  local line = loaded and api.nvim_buf_get_lines(bufnr, diagnostic.lnum, diagnostic.lnum + 1, false)[1] or ''
+local function finding(diagnostic, known)
+  local bufnr, item = diagnostic.bufnr, item_of(diagnostic, nil, known)
+  local line = trim((position.line(bufnr, diagnostic.lnum, known) or ''):sub(1, MAX_TEXT))
   local flat = flat_of((position.cut(item.message, MAX_MESSAGE):gsub('\194\160', ' ')))
   local code = item.code and ' ' .. tostring(item.code) or ''
   return {
-    key = table.concat({ item.severity, item.source or '', code, flat, trim(line) }, '\1'),
+    key = table.concat({ item.severity, item.source or '', code, flat, line }, '\1'),
     bufnr = bufnr,
     severity = (diagnostic.severity or 1) --[[@as integer]],
     row = ('%d:%d %s%s: %s'):format(item.line, item.column, item.severity, code, flat),
     source = item.source,
     line = item.line,
-    text = trim(line),
+    text = line,
   }
 end
 
@@ -140,19 +143,17 @@ end
 ---@param pause fun()
 ---@return mcp-tools.diagnostics.Finding[] by line
 local function findings_of(all, filter, pause)
-  local list, seen = {}, {}
-  for i, diagnostic in ipairs(sort(all, is_before, pause)) do
+  local list, seen, known = {}, {}, position.known()
+  for _, diagnostic in ipairs(sort(all, is_before, pause)) do
     if wanted(diagnostic, filter) then
-      local each = finding(diagnostic)
+      local each = finding(diagnostic, known)
       local id = each.key .. each.row
       if not seen[id] then -- a server that publishes and answers requests reports everything twice
         seen[id] = true
         table.insert(list, each)
       end
     end
-    if i % STEP == 0 then
-      pause()
-    end
+    pause()
   end
   return list
 end
@@ -350,14 +351,14 @@ end
 ---@return mcp-tools.DiagnosticsView
 function M.view(ctx, bufnr, severity)
   local pause = time_slice.of(ctx)
-  local view = { diagnostics = {}, total = 0, counts = {} }
+  local view, known = { diagnostics = {}, total = 0, counts = {} }, position.known()
   view.withheld = each_file(ctx, bufnr, NUMBERS[severity or 'hint'], pause, function(path, all)
     view.total = view.total + #all
     add_counts(view.counts, all)
     all = #view.diagnostics < MAX_VIEW and sort(all, is_worse, pause) or {}
     for i = 1, math.min(#all, MAX_VIEW - #view.diagnostics) do
       if api.nvim_buf_is_valid(all[i].bufnr) then
-        table.insert(view.diagnostics, item_of(all[i], path))
+        table.insert(view.diagnostics, item_of(all[i], path, known))
       end
       pause()
     end

@@ -10,6 +10,7 @@ local text_diff = require('mcp-tools.editor.text.diff')
 local garbage = require('mcp-tools.util.garbage')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
+local position = require('mcp-tools.editor.position')
 local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
 local save = require('mcp-tools.editor.buffer.save')
@@ -79,13 +80,6 @@ local function break_undo(bufnr)
   api.nvim_set_option_value('undolevels', levels, { buf = bufnr })
 end
 
----@param bufnr integer
----@param row integer
----@return string
-local function line_of(bufnr, row)
-  return api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or ''
-end
-
 --- Returns edits sorted by position, with the line breaks of the buffer.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
@@ -100,8 +94,9 @@ function M.ordered(bufnr, edits, is_exact)
       break
     end
   end
+  local known = position.known()
   return text_edits.ordered(edits, count, function(row)
-    return lines and lines[row + 1] or line_of(bufnr, row)
+    return lines and lines[row + 1] or position.line(bufnr, row, known) or ''
   end, is_exact)
 end
 

@@ -23,6 +23,8 @@ local UTF16 = 'utf-16'
 ---@field lines string[]? text in the editor; nil: positions are the same in both texts
 ---@field disk string[]? text on disk, if it is another one
 ---@field spans mcp-tools.LineSpan[]? differences from the text on disk to that in the editor
+---@field known mcp-tools.position.Known?
+---@field same table<string, integer[]>? number of equal bytes at the beginning and at the end of changed lines
 
 --- Returns a check of URIs: the resolved path of a file that clients may read.
 ---@param ctx mcp-tools.Ctx
@@ -105,15 +107,10 @@ end
 ---@param old string
 ---@param new string
 ---@param byte integer
+---@param first integer number of equal bytes at the beginning
+---@param last integer number of equal bytes at the end
 ---@return integer
-local function byte_of(old, new, byte)
-  local most, first, last = math.min(#old, #new), 0, 0
-  while first < most and old:byte(first + 1) == new:byte(first + 1) do
-    first = first + 1
-  end
-  while last < most - first and old:byte(#old - last) == new:byte(#new - last) do
-    last = last + 1
-  end
+local function byte_of(old, new, byte, first, last)
   if byte > first and #old - byte <= last then
     return #new - (#old - byte)
   end
@@ -138,11 +135,20 @@ local function convert(document, place, from, to)
   if how == 'gone' or not line or not other then
     return { line = row, character = how == 'gone' and 0 or place.character }, how == 'gone'
   end
-  local byte = position.byte(line, place.character, from.encoding)
+  document.known, document.same = document.known or position.known(), document.same or {}
+  local byte = position.byte(line, place.character, from.encoding, document.known)
   if how == 'changed' then
-    byte = byte_of(line, other, byte)
+    local key = ('%d %d'):format(from.at, place.line)
+    local same = document.same[key]
+    if not same then
+      local most = math.min(#line, #other)
+      local first = text_diff.same_start(line, other, most)
+      same = { first, text_diff.same_end(line, other, most - first) }
+      document.same[key] = same
+    end
+    byte = byte_of(line, other, byte, same[1], same[2])
   end
-  return { line = row, character = position.units(other, byte, to.encoding) }, false
+  return { line = row, character = position.units(other, byte, to.encoding, document.known) }, false
 end
 
 --- Converts a position of a client for a server.

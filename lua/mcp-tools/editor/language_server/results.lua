@@ -3,11 +3,14 @@
 
 local documents = require('mcp-tools.editor.language_server.documents')
 local lru = require('mcp-tools.util.lru')
+local position = require('mcp-tools.editor.position')
 local server_text = require('mcp-tools.editor.lsp.server_text')
 local sessions = require('mcp-tools.util.session')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
+
+local is_range = position.is_range
 
 --- Represents a value that refers to a file that clients may not read.
 local REMOVED = {}
@@ -56,18 +59,6 @@ end
 ---@return boolean
 local function is_uri(key, value)
   return type(key) == 'string' and key:find('[uU]ri$') ~= nil and type(value) == 'string'
-end
-
----@param value any
----@return boolean
-local function is_position(value)
-  return type(value) == 'table' and type(value.line) == 'number' and type(value.character) == 'number'
-end
-
----@param value any
----@return boolean
-local function is_range(value)
-  return type(value) == 'table' and is_position(value.start) and is_position(value['end'])
 end
 
 ---@class mcp-tools.lsp.Conversion

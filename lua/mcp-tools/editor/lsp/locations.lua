@@ -30,7 +30,8 @@ local M = {}
 ---@field raw string? the line
 ---@field data any
 
---- Returns the results of servers (Location, Location[] or LocationLink[]) as one list without duplicates.
+--- Returns the results of servers (Location, Location[] or LocationLink[]) as one list without duplicates
+--- and invalid ones.
 ---@param answers { result: any, client: vim.lsp.Client }[]
 ---@return mcp-tools.lsp.Item[]
 function M.items(answers)
@@ -38,9 +39,10 @@ function M.items(answers)
   for _, answer in ipairs(answers) do
     local result = answer.result
     for _, each in ipairs(vim.islist(result) and result or { result }) do
+      each = type(each) == 'table' and each or {}
       local uri = each.uri or each.targetUri
       local range = each.range or each.targetSelectionRange or each.targetRange
-      if uri and range then
+      if type(uri) == 'string' and position.is_range(range) then
         local key = ('%s %d %d'):format(uri, range.start.line, range.start.character)
         if not seen[key] then
           seen[key] = true
@@ -133,7 +135,11 @@ function M.find(ctx, items, opts)
   if not opts.without_text then
     redact.refresh(pause)
   end
-  local found = {}
+  local found, known, texts = {}, position.known(), {} ---@type table, mcp-tools.position.Known, table<string, string>
+  local function text_of(line)
+    texts[line] = texts[line] or matches_text.shown(trim(line))
+    return texts[line]
+  end
   for i, item in ipairs(items) do
     local file, from, to = files[item.uri], item.range.start, item.range['end']
     local file_lines = file and lines[file] or {}
@@ -142,10 +148,10 @@ function M.find(ctx, items, opts)
       path = file and access.shown(file, ctx.root) or access.name(item.uri),
       file = file or nil,
       line = from.line + 1,
-      column = position.to_client(raw, from.character, item.encoding),
+      column = position.to_client(raw, from.character, item.encoding, known),
       end_line = to.line + 1,
-      end_column = position.to_client(file_lines[to.line], to.character, item.encoding),
-      text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
+      end_column = position.to_client(file_lines[to.line], to.character, item.encoding, known),
+      text = not opts.without_text and raw and text_of(raw) or nil,
       raw = raw,
       data = item.data,
     }

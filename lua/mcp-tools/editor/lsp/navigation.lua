@@ -5,6 +5,7 @@ local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
+local position = require('mcp-tools.editor.position')
 local request = require('mcp-tools.editor.lsp.request')
 local server_state = require('mcp-tools.editor.lsp.server_state')
 local server_text = require('mcp-tools.editor.lsp.server_text')
@@ -106,6 +107,15 @@ local MAX_NODES = 200
 ---@field step string method that returns the next level
 ---@field item string? field of an entry that holds the item, beside the ranges of calls; nil: the entry is the item
 
+---@param item any
+---@return boolean
+local function is_item(item)
+  return type(item) == 'table'
+    and type(item.uri) == 'string'
+    and type(item.name) == 'string'
+    and position.is_range(item.selectionRange)
+end
+
 ---@param item table CallHierarchyItem or TypeHierarchyItem
 ---@return string
 local function key_of(item)
@@ -136,12 +146,15 @@ local function explore(ctx, client, items, kind, depth)
       if err and at_depth == 1 then
         return nil, err
       end
-      for i = 1, math.min(#(entries or {}), MAX_NODES - #flat) do
+      entries = vim.tbl_filter(function(entry)
+        return is_item(type(entry) == 'table' and kind.item and entry[kind.item] or entry)
+      end, entries or {})
+      for i = 1, math.min(#entries, MAX_NODES - #flat) do
         local entry = entries[i]
         local each = kind.item and entry[kind.item] or entry
         local node = { item = each, calls = {}, children = {} }
         for _, range in ipairs(kind.item and entry.fromRanges or {}) do
-          if not vim.list_contains(node.calls, range.start.line + 1) then
+          if position.is_range(range) and not vim.list_contains(node.calls, range.start.line + 1) then
             table.insert(node.calls, range.start.line + 1)
           end
         end
@@ -194,6 +207,7 @@ function M.hierarchy(ctx, spot, kind, depth)
     local text = 'there is no hierarchy for %s; the place must be the name of a function or class'
     return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
+  items = vim.tbl_filter(is_item, items)
   server_text.refresh(ctx)
   local tops, flat = explore(ctx, info.client, items, kind, depth)
   if not tops then
@@ -205,7 +219,7 @@ function M.hierarchy(ctx, spot, kind, depth)
     each.data.found = each
   end
   return {
-    of = server_text.text(items[1].name),
+    of = items[1] and server_text.text(items[1].name) or '',
     total = #flat,
     items = vim.tbl_map(answer_of, tops),
     truncated = #flat >= MAX_NODES or nil,

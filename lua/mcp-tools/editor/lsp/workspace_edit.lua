@@ -11,6 +11,8 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
+local INVALID = 'the server returned an invalid edit; nothing was changed'
+
 --- Maximum number of files in one edit.
 local MAX_FILES = 1000
 --- Maximum size of a preview, bytes.
@@ -36,21 +38,30 @@ local MAX_DIFF, MAX_LISTED = 16000, 60
 ---@return table<string, { edits: table[], version: integer? }>? by_uri
 ---@return mcp-tools.Error? err
 local function by_uri(change)
-  local found = {}
-  for _, each in ipairs(change.documentChanges or {}) do
-    if each.kind then
+  local found, is_invalid = {}, false
+  local function add(document, edits)
+    if type(document) ~= 'table' or type(document.uri) ~= 'string' or type(edits) ~= 'table' then
+      is_invalid = true
+      return
+    end
+    found[document.uri] = found[document.uri] or { edits = {}, version = document.version }
+    vim.list_extend(found[document.uri].edits, edits)
+  end
+  local changes = type(change.documentChanges) == 'table' and change.documentChanges or nil
+  for _, item in ipairs(changes or {}) do
+    local each = (type(item) == 'table' and item or {}) --[[@as table]]
+    if type(each.kind) == 'string' then
       local text = 'the server also wants to %s a file (%s), which this tool does not do; use file_move or file_write'
       local where = vim.uri_to_fname(each.newUri or each.uri)
       return nil, errors.new('tool_error', text:format(each.kind, where))
     end
-    local uri = each.textDocument.uri
-    found[uri] = found[uri] or { edits = {}, version = each.textDocument.version }
-    vim.list_extend(found[uri].edits, each.edits)
+    add(each.textDocument, each.edits)
   end
-  if not change.documentChanges then
-    for uri, edits in pairs(change.changes or {}) do
-      found[uri] = { edits = edits }
-    end
+  for uri, edits in pairs(not changes and type(change.changes) == 'table' and change.changes or {}) do
+    add({ uri = uri }, edits)
+  end
+  if is_invalid then
+    return nil, errors.new('tool_error', INVALID)
   end
   for uri, each in pairs(found) do
     if #each.edits == 0 then -- some servers list every file that they have checked
@@ -79,25 +90,30 @@ local function loaded(ctx, path)
 end
 
 --- Converts text edits of a server.
----@param bufnr integer
+---@param lines string[]
 ---@param list lsp.TextEdit[]
 ---@param encoding mcp-tools.lsp.Encoding
----@return mcp-tools.Edit[]
-local function edits_of(bufnr, list, encoding)
-  local count = vim.api.nvim_buf_line_count(bufnr)
+---@param pause fun()
+---@return mcp-tools.Edit[]?
+---@return mcp-tools.Error? err
+local function edits_of(lines, list, encoding, pause)
+  local known = position.known()
   local function at(point)
-    if point.line >= count then
-      return count, 0 -- the end of the text
+    if point.line >= #lines then
+      return #lines, 0 -- the end of the text
     end
-    local line = vim.api.nvim_buf_get_lines(bufnr, point.line, point.line + 1, false)[1] or ''
-    return point.line, position.byte(line, point.character, encoding)
+    return point.line, position.byte(lines[point.line + 1] or '', point.character, encoding, known)
   end
   local edits = {}
   for i, each in ipairs(list) do
+    if type(each) ~= 'table' or not position.is_range(each.range) or type(each.newText) ~= 'string' then
+      return nil, errors.new('tool_error', INVALID)
+    end
     local start_line, start_col = at(each.range.start)
     local end_line, end_col = at(each.range['end'])
     local text = each.newText:gsub('\r\n', '\n')
     edits[i] = { start_line = start_line, start_col = start_col, end_line = end_line, end_col = end_col, text = text }
+    pause()
   end
   return edits
 end
@@ -134,17 +150,25 @@ function M.plan(ctx, change, client)
       local text = '%s has changed since the server was asked; ask again'
       return nil, errors.new('stale', text:format(access.shown(path, ctx.root)))
     end
-    plan.count = plan.count + #each.edits
+    local changedtick = vim.api.nvim_buf_get_changedtick(bufnr)
+    local before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    local edits
+    edits, err = edits_of(before, each.edits, client.offset_encoding, pause)
+    if not edits then
+      return nil, err
+    elseif not vim.api.nvim_buf_is_loaded(bufnr) then
+      return nil, errors.new('stale', access.shown(path, ctx.root) .. ' was closed')
+    end
+    plan.count = plan.count + #edits
     table.insert(plan.files, {
       bufnr = bufnr,
       path = access.shown(path, ctx.root),
       resolved = path,
-      edits = edits_of(bufnr, each.edits, client.offset_encoding),
-      changedtick = vim.api.nvim_buf_get_changedtick(bufnr),
+      edits = edits,
+      changedtick = changedtick,
       write = not vim.bo[bufnr].buflisted and #vim.fn.win_findbuf(bufnr) == 0 and not vim.bo[bufnr].modified,
-      before = vim.api.nvim_buf_get_lines(bufnr, 0, -1, false),
+      before = before,
     })
-    pause()
   end
   return plan
 end

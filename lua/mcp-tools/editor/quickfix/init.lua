@@ -110,14 +110,15 @@ end
 ---@param item table
 ---@param line integer
 ---@param column integer 1-based byte; 0: none
+---@param known mcp-tools.position.Known
 ---@return integer?
-local function column_of(item, line, column)
+local function column_of(item, line, column, known)
   if column <= 0 then
     return nil
   elseif item.bufnr == 0 or item.vcol == 1 or line <= 0 then
     return column
   end
-  return position.column(item.bufnr, line - 1, column - 1)
+  return position.column(item.bufnr, line - 1, column - 1, known)
 end
 
 --- Converts items to redacted entries.
@@ -126,7 +127,7 @@ end
 ---@param pause fun() called between pieces of work
 ---@return mcp-tools.QuickfixEntry[]
 function M.entries(items, root, pause)
-  local entries, verdicts = {}, {}
+  local entries, verdicts, known = {}, {}, position.known()
   redact.refresh(pause)
   for i, item in ipairs(items) do
     local verdict = verdicts[item.bufnr]
@@ -138,9 +139,9 @@ function M.entries(items, root, pause)
     entries[i] = {
       path = verdict.path,
       line = item.lnum > 0 and item.lnum or nil,
-      column = column_of(item, item.lnum, item.col),
+      column = column_of(item, item.lnum, item.col, known),
       end_line = item.end_lnum > 0 and item.end_lnum or nil,
-      end_column = column_of(item, item.end_lnum, item.end_col),
+      end_column = column_of(item, item.end_lnum, item.end_col, known),
       kind = KINDS[item.type:upper()],
       text = text and utf8.cut((utf8.repair(text)), MAX_TEXT),
       withheld = verdict.why,

@@ -38,6 +38,44 @@ function M.same_lines(old, new)
   return first, last
 end
 
+--- Number of bytes that are compared at once.
+local BLOCK = 1024
+
+--- Counts the equal bytes at the beginning of two strings.
+---@param one string
+---@param other string
+---@param max integer at most the length of the shorter one
+---@return integer
+function M.same_start(one, other, max)
+  local count = 0
+  while count + BLOCK <= max and one:sub(count + 1, count + BLOCK) == other:sub(count + 1, count + BLOCK) do
+    count = count + BLOCK
+  end
+  while count < max and one:byte(count + 1) == other:byte(count + 1) do
+    count = count + 1
+  end
+  return count
+end
+
+--- Counts the equal bytes at the end of two strings.
+---@param one string
+---@param other string
+---@param max integer at most the length of the shorter one
+---@return integer
+function M.same_end(one, other, max)
+  local count = 0
+  while
+    count + BLOCK <= max
+    and one:sub(#one - count - BLOCK + 1, #one - count) == other:sub(#other - count - BLOCK + 1, #other - count)
+  do
+    count = count + BLOCK
+  end
+  while count < max and one:byte(#one - count) == other:byte(#other - count) do
+    count = count + 1
+  end
+  return count
+end
+
 --- Returns whether two texts are equal.
 ---@param one string[]
 ---@param other string[]

@@ -68,27 +68,27 @@ local function with_line_breaks(edits, count, line_of)
   end, edits)
 end
 
---- Merges replacements in the same long line.
+--- Merges replacements in the same long line. They may have line breaks in their new text.
 ---@param list mcp-tools.Replacement[] ordered
 ---@param line_of fun(row: integer): string
 ---@return mcp-tools.Replacement[]
 local function joined(list, line_of)
   local out, i = {}, 1
   local function is_in(row, at)
-    return at and at.row == row and at.end_row == row and #at.lines == 1
+    return at and at.row == row and at.end_row == row
   end
   while i <= #list do
     local first = list[i]
     local row = first.row
     local line = is_in(row, first) and is_in(row, list[i + 1]) and line_of(row) or ''
     if #line > LONG_LINE then
-      local pieces, col = { first.lines[1] }, first.end_col
+      local pieces, col = { table.concat(first.lines, '\n') }, first.end_col
       while is_in(row, list[i + 1]) do
         i = i + 1
-        vim.list_extend(pieces, { line:sub(col + 1, list[i].col), list[i].lines[1] })
+        vim.list_extend(pieces, { line:sub(col + 1, list[i].col), table.concat(list[i].lines, '\n') })
         col = list[i].end_col
       end
-      first = { row = row, col = first.col, end_row = row, end_col = col, lines = { table.concat(pieces) } }
+      first = { row = row, col = first.col, end_row = row, end_col = col, lines = split(table.concat(pieces)) }
     end
     table.insert(out, first)
     i = i + 1
@@ -262,17 +262,11 @@ end
 ---@return integer last
 local function same_edges(old, new)
   local max = math.min(#old, #new)
-  local first = 0
-  while first < max and old:byte(first + 1) == new:byte(first + 1) do
-    first = first + 1
-  end
+  local first = text_diff.same_start(old, new, max)
   while first > 0 and (is_inside_character(old:byte(first + 1)) or is_inside_character(new:byte(first + 1))) do
     first = first - 1
   end
-  local last = 0
-  while last < max - first and old:byte(#old - last) == new:byte(#new - last) do
-    last = last + 1
-  end
+  local last = text_diff.same_end(old, new, max - first)
   while last > 0 and is_inside_character(old:byte(#old - last + 1)) do
     last = last - 1
   end

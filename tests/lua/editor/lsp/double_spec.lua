@@ -303,6 +303,50 @@ describe('a rename', function()
   end)
 end)
 
+describe('an invalid answer of a server', function()
+  local function uri() return vim.uri_from_fname(path) end
+
+  it('is left out of locations, symbols and hierarchies', function()
+    local fine = { uri = uri(), range = double.range(0, 0, 3) }
+    local invalid = { { uri = 5, range = double.range(0, 0) }, vim.NIL, 'x', { uri = uri(), range = { start = {} } } }
+    local item = { name = 'one', kind = 12, uri = uri(), range = fine.range, selectionRange = fine.range }
+    ready({
+      referencesProvider = true,
+      documentSymbolProvider = true,
+      callHierarchyProvider = true,
+      hoverProvider = true,
+    }, {
+      ['textDocument/references'] = vim.list_extend({ fine }, invalid),
+      ['textDocument/documentSymbol'] = vim.list_extend({ item, { name = 'two', kind = 12, range = {} } }, invalid),
+      ['textDocument/prepareCallHierarchy'] = { item },
+      ['callHierarchy/incomingCalls'] = {
+        { from = item, fromRanges = { fine.range, {}, vim.NIL } },
+        { from = vim.NIL, fromRanges = {} },
+        vim.NIL,
+      },
+    })
+    t.eq(1, t.ok(ask('symbol_references')).total)
+    t.matches('one', vim.inspect(t.ok(project.call('symbol_overview', { path = path }))))
+    t.eq(1, t.ok(ask('symbol_callers')).total)
+  end)
+
+  it('changes nothing if it is an edit', function()
+    local edit_of = { range = double.range(0, 0, 3), newText = 'two' }
+    for _, change in ipairs({
+      { documentChanges = { { textDocument = vim.NIL, edits = { edit_of } } } },
+      { documentChanges = { vim.NIL } },
+      { changes = { [uri()] = { edit_of, { range = edit_of.range } } } },
+      { changes = { [uri()] = { edit_of, { range = { start = {} }, newText = '' } } } },
+    }) do
+      ready({ renameProvider = true, hoverProvider = true }, { ['textDocument/rename'] = change })
+      local _, err = ask('symbol_rename', { new_name = 'two' })
+      t.has({ code = 'tool_error', message = 'the server returned an invalid edit; nothing was changed' }, err)
+      t.eq({ 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+      project.stop_servers()
+    end
+  end)
+end)
+
 describe('text from a server', function()
   local TOKEN = 'ghp_' .. ('a1B2'):rep(9)
 

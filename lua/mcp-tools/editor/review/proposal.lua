@@ -161,7 +161,7 @@ function Proposal:accept(i)
   if not hunk then
     return false, 'there is no such hunk'
   elseif hunk.changed then
-    return false, 'its lines have changed: undo that, or reject the hunk'
+    return false, 'its lines have changed: it can only be rejected'
   end
   hunk.verdict, hunk.reason = 'accepted', nil
   return true
@@ -188,7 +188,7 @@ function Proposal:accept_all()
   self:sync()
   for _, hunk in ipairs(self.hunks) do
     if hunk.changed then
-      return false, 'you have changed some of its lines: undo that, or reject it'
+      return false, 'its lines have changed: restore them, or reject it'
     end
   end
   for _, hunk in ipairs(self.hunks) do

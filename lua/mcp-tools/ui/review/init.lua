@@ -159,7 +159,7 @@ local function actions_of(review)
     not (whole or applied or review.no_reason)
       and { 'N', M.no_because, 'reject this hunk and give a reason', 'reject, why' },
     not (whole or applied) and { 'e', M.edit, 'edit this hunk', 'edit', edits = true },
-    not whole and { 'u', M.undo, 'undo your decision on this hunk', 'undo', edits = true },
+    not whole and { 'u', M.undo, 'undo this decision, or your last', 'undo', edits = true },
     { 'q', M.later, 'review later', 'later' },
   }
   local actions = {}
@@ -397,7 +397,9 @@ local function verdict(wanted, reason)
       table.insert(view.decided, review.files[file].hunks[hunk])
     end
     if wanted ~= review.applied then
-      return review:accept(file, hunk)
+      local ok, why = review:accept(file, hunk)
+      local is_stuck = not ok and one.hunks[hunk] and one.hunks[hunk].changed
+      return ok, is_stuck and 'its lines have changed: ' .. inline.ways_out(review.applied) or why
     end
     return review:reject(file, hunk, reason)
   end

@@ -45,6 +45,13 @@ function M.batch()
   return { left = BATCH }
 end
 
+--- Returns what the user can do with a hunk whose lines have changed.
+---@param applied boolean
+---@return string
+function M.ways_out(applied)
+  return applied and 'y keeps this text' or 'n keeps this text, e shows the proposal'
+end
+
 ---@param hunk mcp-tools.Hunk
 ---@param applied boolean
 ---@return string text
@@ -56,7 +63,7 @@ local function state_of(hunk, applied)
     local word = applied and ' kept' or ' rejected'
     return word .. (hunk.reason and ': ' .. hunk.reason or ''), 'Warn'
   elseif hunk.changed then
-    return ' changed meanwhile: cannot be accepted', 'Warn'
+    return ' changed meanwhile: ' .. M.ways_out(applied), 'Warn'
   end
   return hunk.edited and ' edited' or '', 'Busy'
 end

@@ -146,8 +146,8 @@ local function run_revert(change, done)
       return done and done()
     end
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
-    local one = reverted.hunks == 1 and '' or 's'
-    notify.info(('%s: reverted %d hunk%s%s'):format(shown(change), reverted.hunks, one, rest))
+    local one, unsaved = reverted.hunks == 1 and '' or 's', reverted.unsaved and ', unsaved' or ''
+    notify.info(('%s: reverted %d hunk%s%s%s'):format(shown(change), reverted.hunks, one, unsaved, rest))
     if done then
       done()
     end
@@ -229,8 +229,8 @@ local CHANGE_ACTIONS = {
 M.changes = {
   usage = '[jump N | diff N | revert N | clear]',
   description = 'list the changes by agents in this session, newest first, with the cursor on that of the'
-    .. ' current line. Jump to a change, show it as a diff, or revert it (buffers stay unsaved; a new file is deleted,'
-    .. ' after a question); or clear the marks',
+    .. ' current line. Jump to a change, show it as a diff, or revert it (a buffer with unsaved changes stays unsaved;'
+    .. ' a new file is deleted, after a question); or clear the marks',
   run = function(rest)
     if rest == '' then
       return show_changes()

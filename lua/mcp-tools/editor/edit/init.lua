@@ -283,15 +283,23 @@ local function with_changedtick(item, of_path)
   return vim.tbl_extend('force', item, { bufnr = bufnr, changedtick = tick })
 end
 
---- Reverts hunks of an applied edit that the user has rejected. Files that only tools use are written.
+--- Returns whether to write a buffer after its text was reverted: only tools use it, or the file has the text that is
+--- reverted.
+---@param bufnr integer before the change
+---@return boolean
+local function is_to_write(bufnr)
+  return buffers.is_unseen(bufnr) or not vim.bo[bufnr].modified and not save.refusal(bufnr)
+end
+
+--- Reverts hunks of an applied edit that the user has rejected.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param path string
 local function revert_rejected(bufnr, edits, path)
-  local item = { bufnr = bufnr, edits = edits, write = buffers.is_unseen(bufnr) }
   if not api.nvim_buf_is_loaded(bufnr) then
     return log.error('%s was closed before its rejected edits could be reverted', path)
   end
+  local item = { bufnr = bufnr, edits = edits, write = is_to_write(bufnr) }
   M.apply_all({ item }, {}, function(_, err)
     if err then
       log.error('cannot revert rejected edits: %s', err.message)
@@ -414,6 +422,7 @@ end
 ---@class mcp-tools.Reverted
 ---@field hunks integer number of reverted hunks
 ---@field left integer number of hunks whose lines have changed since
+---@field unsaved boolean? the file still has the reverted text
 
 --- Returns the hunks that revert an edit in the current text, without those that have been reverted already.
 ---@param change mcp-tools.Change
@@ -445,25 +454,24 @@ end
 
 ---@param change mcp-tools.Change
 ---@param bufnr integer
----@param is_open boolean
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?)
-local function revert_in(change, bufnr, is_open, cb)
+local function revert_in(change, bufnr, cb)
   local hunks, err, left = M.reverse(change, api.nvim_buf_get_lines(bufnr, 0, -1, false), true)
   if not hunks then
     return cb(nil, err)
   end
   local item = { bufnr = bufnr, edits = hunk_list.edits(hunks), changedtick = api.nvim_buf_get_changedtick(bufnr) }
-  M.apply_all({ item }, { write = not is_open }, function(files, failed)
+  M.apply_all({ item }, { write = is_to_write(bufnr) }, function(files, failed)
     if not files then
       return cb(nil, failed)
     end
     history.note_revert(change)
-    cb({ hunks = #hunks, left = left })
+    cb({ hunks = #hunks, left = left, unsaved = not files[1].written or nil })
   end)
 end
 
---- Reverts an edit of the history as far as its lines are unchanged. Open files stay unsaved, others are written. A
---- file that the edit created is deleted if it has not changed; the caller has asked the user.
+--- Reverts an edit of the history as far as its lines are unchanged. Buffers with unsaved changes stay unsaved, other
+--- files are written. A file that the edit created is deleted if it has not changed; the caller has asked the user.
 ---@param change mcp-tools.Change
 ---@param cb fun(done: mcp-tools.Reverted?, err: mcp-tools.Error?) on the main loop
 function M.revert(change, cb)
@@ -478,13 +486,13 @@ function M.revert(change, cb)
   end
   local bufnr = history.buffer(change) or buffers.of_path(change.path)
   if bufnr then
-    return revert_in(change, bufnr, not buffers.is_unseen(bufnr), cb)
+    return revert_in(change, bufnr, cb)
   end
   open.load(change.path, function(loaded, err, new)
     if not loaded then
       return cb(nil, err)
     end
-    revert_in(change, loaded, not new, function(...)
+    revert_in(change, loaded, function(...)
       if new then
         open.drop(loaded)
       end

@@ -171,14 +171,16 @@ function M.summary(review)
     end
   end
   -- Saving the accepted changes also saves other changes of the user.
-  local more = review.ended == 'accepted'
-    and review.saves
-    and vim.iter(review.files):any(function(file)
-      return file.bufnr ~= nil and vim.api.nvim_buf_is_valid(file.bufnr) and vim.bo[file.bufnr].modified
-    end)
-  return 'review finished: '
-    .. (#parts > 0 and table.concat(parts, ', ') or 'no hunks left')
-    .. (more and '; also saved: your other changes in this buffer' or '')
+  local is_modified = vim.iter(review.files):any(function(file)
+    return file.bufnr ~= nil and vim.api.nvim_buf_is_valid(file.bufnr) and vim.bo[file.bufnr].modified
+  end)
+  local more = ''
+  if is_modified and review.applied then
+    more = '; unsaved (:wa)'
+  elseif is_modified and review.ended == 'accepted' and review.saves then
+    more = '; also saved: your other changes in this buffer'
+  end
+  return 'review finished: ' .. (#parts > 0 and table.concat(parts, ', ') or 'no hunks left') .. more
 end
 
 return M

@@ -28,6 +28,8 @@ local M = {}
 local METHOD = 'textDocument/rename'
 --- How long the server is asked again if it leaves a place out, ms.
 local PATIENCE_MS = 6000
+--- Maximum number of requests for the changes: a server checks files that are opened for the first one.
+local TRIES = 3
 --- Wait for a server to read a file that it was notified of, ms.
 local REREAD_MS = 1200
 
@@ -387,24 +389,33 @@ function M.run(ctx, args, spot)
     local text = '%s, and a rename now would be incomplete; nothing was changed. editor_servers shows what it is doing'
     return errors.new('busy', text:format(incomplete))
   end
-  local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, args.timeout_ms)
-  if incomplete then
-    return nil, unready(incomplete)
+  local over = vim.uv.hrtime() + args.timeout_ms * 1e6
+  local plan, sure
+  for _ = 1, TRIES do
+    local left = math.max((over - vim.uv.hrtime()) / 1e6, 0)
+    local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, left)
+    if incomplete then
+      return nil, unready(incomplete)
+    end
+    local asked
+    asked, err = begin(rename)
+    if not asked then
+      return nil, err
+    elseif rename.old == rename.new then
+      local text = "new_name: the symbol is already called '%s'"
+      return nil, errors.new('validation_error', text:format(rename.new))
+    end
+    plan, sure = complete(rename, asked)
+    if not plan then
+      return nil, sure --[[@as mcp-tools.Error]]
+    end
+    if not lsp.reading(rename.client) then
+      break
+    end
+    plan = nil -- it was opening files for this rename, or has begun to read others
   end
-  local asked
-  asked, err = begin(rename)
-  if not asked then
-    return nil, err
-  elseif rename.old == rename.new then
-    return nil, errors.new('validation_error', ("new_name: the symbol is already called '%s'"):format(rename.new))
-  end
-  local plan, sure = complete(rename, asked)
   if not plan then
-    return nil, sure --[[@as mcp-tools.Error]]
-  end
-  incomplete = lsp.reading(rename.client)
-  if incomplete then
-    return nil, unready(incomplete)
+    return nil, unready(lsp.reading(rename.client) or rename.client.name .. ' has begun to index again')
   end
   local taken = conflict(rename, plan)
   if taken then

@@ -192,6 +192,23 @@ describe('a rename', function()
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 
+  it('is asked for again when the server begins to read files meanwhile', function()
+    local s, asked = nil, 0
+    local edit_of = answers({ 0, 1 })['textDocument/rename']
+    s = renamer({ 0, 1 }, {
+      ['textDocument/rename'] = function(params)
+        asked = asked + 1
+        if asked == 1 then
+          s:progress('begin', { title = 'checking' })
+          vim.defer_fn(function() s:progress('end') end, 400)
+        end
+        return edit_of(params)
+      end,
+    })
+    local result = t.ok(ask('symbol_rename', { new_name = 'new', preview = true }))
+    t.eq({ 2, 2 }, { asked, result.places })
+  end)
+
   it('to a name that the same scope already has is refused, and changes nothing', function()
     local function symbol(name, line, children)
       local at = range(line, 0, 3)
@@ -378,11 +395,13 @@ describe('text from a server', function()
           return { contents = 'text' }
         end,
         ['textDocument/definition'] = function()
-          return { uri = vim.uri_from_fname(path), range = double.range(0, 0, 3) }
+          return { uri = vim.uri_from_fname(path), range = double.range(1, 0, 3) }
         end,
       })
+      edit({ 'one', 'two' })
+      s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], {})
       local result = t.ok(ask('symbol_info'))
-      t.eq({ 'text', 'text.txt:1', 'one' }, { result.info, result.defined, result.source })
+      t.eq({ 'text', 'text.txt:2', 'two' }, { result.info, result.defined, result.source })
       t.eq('textDocument/definition', asked)
     end)
   end)

@@ -111,13 +111,18 @@ def below(folder: str, top: str, bases: dict[str, str], body: str) -> dict[str, 
 
 
 def chain(n: int) -> str:
-    """A module of the large project."""
+    """A module of the large project; some have classes below others that share a name with ours."""
     text = f'"""Chain {n}."""\n\nfrom shopkit.core.journal import Journal\n'
     text += "".join(STEP.format(n=n, k=k) for k in range(8))
     if n % 7 == 0:
         text += f'\n\ndef note_{n}(journal: Journal) -> str:\n    return journal.{METHOD}("sales", "{n}")\n'
-    if n % 9 == 0:
-        text += f"\n\nclass Rule{n}:\n    def price(self, amount: int) -> int:\n        return amount + {n}\n"
+    for step, start, base, name in ((36, 0, "TaxRule", "Fee"), (60, 5, "Batched", "Job")):
+        if n == start:
+            text += f"\n\nclass {base}:\n    pass\n"
+        elif n % step == start:
+            text += f"\n\nclass {name}{n}({base}):\n    def price(self, amount: int) -> int:\n"
+            text += f"        return amount + {n}\n"
+            text = text.replace("\n\n\n", f"\nfrom shopkit.services.chain{start:03} import {base}\n\n\n", 1)
     return text
 
 
@@ -135,7 +140,10 @@ def files(scale: int) -> dict[str, str]:
         found[f"shopkit/services/{name}.py"] = text + f"    return {callee}(amount) + {len(name)}\n"
     journal = found["shopkit/core/journal.py"]
     for name in ("Diary", "Notebook", *(f"Notebook{n}" for n in range(2, 2 * scale - 1))):
-        found[f"shopkit/core/{name.lower()}.py"] = journal.replace("Journal", name)
+        copy = journal.replace("Journal", name)
+        found[f"shopkit/core/{name.lower()}.py"] = (
+            copy if name.isalpha() else copy.replace("reconcile", "compare")
+        )
     for n in range(HEADERS):
         steps = "".join(STEP.format(n=n, k=k) for k in range(8))
         found[f"shopkit/core/mod{n:02}.py"] = f'"""Module {n}."""\n{YEAR}\n{steps}'

@@ -133,7 +133,7 @@ before_each(function()
   config.setup({ bridge = { command = { 'python3', FIXTURES .. '/fake_bridge.py', 'ready' } } })
   channel = new_channel()
   sent = {}
-  vim.rpcnotify = function(id, event, ...) -- luacheck: ignore
+  vim.rpcnotify = function(id, event, ...)
     if id == channel then
       table.insert(sent, { event, ... })
       return 1
@@ -148,7 +148,7 @@ after_each(function()
   t.wait(function() return bridge.status().state == 'stopped' end, 5000, 'the end of the bridge')
   wire.lost(channel)
   vim.fn.jobstop(channel)
-  vim.rpcnotify = real_rpcnotify -- luacheck: ignore
+  vim.rpcnotify = real_rpcnotify
   for name in pairs(package.loaded) do
     if name:find('^mcp%-tools%.agents%.known%.') then
       package.loaded[name] = nil

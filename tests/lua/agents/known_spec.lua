@@ -313,12 +313,12 @@ describe('Copilot CLI', function()
     local space = vim.api.nvim_create_namespace('not text')
     local validate = vim.validate
     vim.diagnostic.config({ virtual_text = false }, space) -- the screen of 0.10 shows text alone
-    vim.validate = function() end -- luacheck: ignore
+    vim.validate = function() end
     vim.diagnostic.set(space, 0, {
       { lnum = 0, col = 0, message = { kind = 'plaintext', value = 'marked up' } },
       { lnum = 1, col = 0, message = 7 },
     })
-    vim.validate = validate -- luacheck: ignore
+    vim.validate = validate
     local files = agents.value(session, 'get_diagnostics', {})
     t.eq('marked up', files[1].diagnostics[1].message)
     t.eq('', files[1].diagnostics[2].message)
@@ -606,11 +606,9 @@ describe('discovery files', function()
     t.matches('/%.copilot/ide/%x+%-%x+%-4%x+%-8%x+%-%x+%.lock$', path)
     t.eq({ '/run/s.sock', 'Nonce secret', false }, { body.socketPath, body.headers.Authorization, body.isTrusted })
     local time = os.time
-    os.time = function() -- luacheck: ignore
-      return time() + 60
-    end
+    os.time = function() return time() + 60 end
     local later = { found('copilot') }
-    os.time = time -- luacheck: ignore
+    os.time = time
     t.eq({ path, body, 1 }, later) -- the same bytes: it is only rewritten when something has changed
   end)
 end)

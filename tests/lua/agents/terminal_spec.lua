@@ -76,12 +76,12 @@ describe(':McpTools send', function()
     session = agents.open('claude', 'claude-code')
     local other = agents.open('claude', 'opencode')
     local real = vim.ui.select
-    vim.ui.select = function(items, opts, on_choice) -- luacheck: ignore
+    vim.ui.select = function(items, opts, on_choice)
       t.eq({ 'claude-code 1', 'opencode 1' }, vim.tbl_map(opts.format_item, items))
       on_choice(items[2])
     end
     vim.cmd('McpTools send')
-    vim.ui.select = real -- luacheck: ignore
+    vim.ui.select = real
     t.eq({ 0, 1 }, { #session.pushed, #other.pushed })
     agents.close(other)
   end)

@@ -6,7 +6,6 @@ local Registry = require('mcp-tools.registry.store')
 local answers = require('mcp-tools.approval.answers')
 local config = require('mcp-tools.config')
 local notifications = require('notifications')
-local sensitive = require('mcp-tools.privacy.sensitive')
 local t = require('helpers')
 
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/trust-spec'
@@ -809,27 +808,6 @@ describe('files', function()
     vim.uv.fs_symlink('a', root .. '/b')
     for _, path in ipairs({ root .. '/a', root .. '/a/x', root .. '/in.txt\0', 'file://' .. root .. '/in%00.txt' }) do
       t.eq({ path, 'deny' }, { path, verdict({ path = path }) })
-    end
-  end)
-
-  it('are sensitive by each form of pattern', function()
-    config.setup({ sensitive = { patterns = { 'Exact', '*.end', '**/dir/**', '**/a/b', 'x?z', '**/deep/*.txt' } } })
-    for path, expected in pairs({
-      ['/p/exact'] = true,
-      ['/p/exact2'] = false,
-      ['/p/a.END'] = true,
-      ['/p/a.end2'] = false,
-      ['/p/dir/x/y'] = true,
-      ['dir/x'] = true,
-      ['/p/dirx/y'] = false,
-      ['/p/a/b'] = true,
-      ['/p/xa/b'] = false,
-      ['/p/xyz'] = true,
-      ['/p/xyzz'] = false,
-      ['/p/deep/a.txt'] = true,
-      ['/p/deep/a/b.txt'] = false,
-    }) do
-      t.eq({ path, expected }, { path, sensitive.is_sensitive(path) })
     end
   end)
 end)

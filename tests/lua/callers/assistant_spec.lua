@@ -139,9 +139,7 @@ describe('an assistant', function()
 
   it('answers requests of a tool through the editor of the user', function()
     local input = vim.ui.input
-    vim.ui.input = function(_, done) -- luacheck: ignore
-      done('Ada')
-    end
+    vim.ui.input = function(_, done) done('Ada') end
     register('asks', {
       execute = function(ctx)
         local schema = { type = 'object', properties = { name = { type = 'string' } } }
@@ -149,7 +147,7 @@ describe('an assistant', function()
       end,
     })
     local outcome = call('asks', {})
-    vim.ui.input = input -- luacheck: ignore
+    vim.ui.input = input
     t.eq('{"name":"Ada"}', outcome.text)
   end)
 end)

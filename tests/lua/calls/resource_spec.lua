@@ -151,36 +151,15 @@ describe('a URI', function()
   end)
 
   it('is refused if it is malformed', function()
-    for _, uri in ipairs({
-      '',
-      'a.lua',
-      '/etc/passwd',
-      '//etc/passwd',
-      'nvim:',
-      'nvim:fixed',
-      'NVIM://fixed',
-      'File:///a',
-      'http://127.0.0.1/',
-      'data:text/plain,x',
-      'javascript:alert(1)',
-      'ftp://x/y',
-      'nvim://fixed ',
-      ' nvim://fixed',
-      'nvim://buffer/a.lua\0',
-      'nvim://buffer/a.lua%00',
-      'nvim://buffer/a.lua%00.txt',
-      'nvim://buffer/a\nb',
-      'nvim://buffer/%',
-      'nvim://buffer/%4',
-      'nvim://buffer/%gg',
-      'nvim://buffer/a%',
-      'nvim://buffer/',
-      'file:///',
-      'file://host/a.lua',
-      'file://localhost' .. root .. '/a.lua',
-      'file:' .. root .. '/a.lua',
-      'nvim://thing/' .. ('a'):rep(9000),
-    }) do
+    local malformed = [[
+      a.lua /etc/passwd //etc/passwd nvim: nvim:fixed NVIM://fixed File:///a http://127.0.0.1/ data:text/plain,x
+      javascript:alert(1) ftp://x/y nvim://buffer/a.lua%00 nvim://buffer/a.lua%00.txt nvim://buffer/% nvim://buffer/%4
+      nvim://buffer/%gg nvim://buffer/a% nvim://buffer/ file:/// file://host/a.lua
+    ]]
+    local list = vim.split(vim.trim(malformed), '%s+')
+    vim.list_extend(list, { '', 'nvim://fixed ', ' nvim://fixed', 'nvim://buffer/a.lua\0', 'nvim://buffer/a\nb' })
+    local long, localhost = 'nvim://thing/' .. ('a'):rep(9000), 'file://localhost' .. root .. '/a.lua'
+    for _, uri in ipairs(vim.list_extend(list, { localhost, 'file:' .. root .. '/a.lua', long })) do
       refused(uri)
     end
     for _, uri in ipairs({ 5, {}, true }) do

@@ -1,6 +1,4 @@
 -- slow, every Neovim
--- luacheck: globals vim.ui
-
 local changes = require('mcp-tools.editor.edit.history')
 local command = require('mcp-tools.command')
 local config = require('mcp-tools.config')

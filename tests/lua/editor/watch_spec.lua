@@ -52,12 +52,10 @@ describe('a watched file', function()
 
   it('is noticed by writes of the editor if the system has no more watches', function()
     local new = vim.uv.new_fs_event
-    vim.uv.new_fs_event = function() -- luacheck: ignore 122
-      return nil, 'EMFILE: too many open files', 'EMFILE'
-    end
+    vim.uv.new_fs_event = function() return nil, 'EMFILE: too many open files', 'EMFILE' end
     local path = project.write('a.txt', 'one')
     local ok, seen = pcall(watched, 'a.txt')
-    vim.uv.new_fs_event = new -- luacheck: ignore 122
+    vim.uv.new_fs_event = new
     t.ok(ok, seen)
     vim.cmd.edit(path)
     seen.after(function() vim.cmd('silent write!') end)

@@ -79,61 +79,21 @@ describe('secrets in text', function()
     local word = 'Abcdefghij0123456789Abcdefghij0123456789'
     local hex = '0123456789abcdef0123456789abcdef'
     local parts = { word, word:upper(), hex, 'EXAMPLE', 'XXXX', 'c2lnb', 'dXNlc', '123456789012', 'A0-123' }
-    for _, token in ipairs({
-      'ghp_' .. word,
-      'gho_' .. word,
-      'github_pat_11AB_' .. word,
-      'glpat-' .. word,
-      'gldt-' .. word,
-      'glrt-' .. word,
-      'xoxb-123456789012-123456789012-abc',
-      'xapp-1-A0-123-abc',
-      'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX',
-      'AKIAIOSFODNN7EXAMPLE',
-      'ASIAIOSFODNN7EXAMPLE',
-      'AIza' .. word,
-      'GOCSPX-' .. word,
-      'ya29.' .. word,
-      'sk-' .. word,
-      'sk-proj-' .. word,
-      'sk-ant-api03-' .. word,
-      'sk_live_' .. word,
-      'rk_test_' .. word,
-      'whsec_' .. word,
-      'npm_' .. word,
-      'pypi-AgEIcHlwaS5vcmc' .. word,
-      'rubygems_' .. word,
-      'dckr_pat_' .. word,
-      'hf_' .. word,
-      'r8_' .. word,
-      'gsk_' .. word,
-      'pplx-' .. word,
-      'xai-' .. word,
-      'dop_v1_' .. hex,
-      'hvs.' .. word,
-      'dapi' .. hex,
-      'key-' .. hex,
-      'SG.' .. word .. '.' .. word,
-      'SK' .. hex,
-      'shpat_' .. hex,
-      'sq0atp-' .. word,
-      'glsa_' .. word,
-      'lin_api_' .. word,
-      'figd_' .. word,
-      'sntrys_' .. word,
-      'NRAK-' .. word,
-      'PMAK-' .. word,
-      'dp.pt.' .. word,
-      'AGE-SECRET-KEY-1' .. word:upper(),
-      'ATATT3' .. word,
-      'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl',
-      'aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
-      'AccountKey=' .. word .. '==;',
-      'Authorization: Basic dXNlcjpwYXNzd29yZA==',
-      '"authorization": "Token ' .. word .. '"',
-      'postgres://user:' .. word .. '@host/db',
-      'redis://:' .. word .. '@host',
-    }) do
+    local forms = [[
+      ghp_WORD gho_WORD github_pat_11AB_WORD glpat-WORD gldt-WORD glrt-WORD xoxb-123456789012-123456789012-abc
+      xapp-1-A0-123-abc https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX
+      AKIAIOSFODNN7EXAMPLE ASIAIOSFODNN7EXAMPLE AIzaWORD GOCSPX-WORD ya29.WORD sk-WORD sk-proj-WORD sk-ant-api03-WORD
+      sk_live_WORD rk_test_WORD whsec_WORD npm_WORD pypi-AgEIcHlwaS5vcmcWORD rubygems_WORD dckr_pat_WORD hf_WORD r8_WORD
+      gsk_WORD pplx-WORD xai-WORD dop_v1_HEX hvs.WORD dapiHEX key-HEX SG.WORD.WORD SKHEX shpat_HEX sq0atp-WORD
+      glsa_WORD lin_api_WORD figd_WORD sntrys_WORD NRAK-WORD PMAK-WORD dp.pt.WORD AGE-SECRET-KEY-1UPPER ATATT3WORD
+      eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl AccountKey=WORD==; postgres://user:WORD@host/db
+      redis://:WORD@host
+    ]]
+    local tokens = vim.split(vim.trim(forms), '%s+')
+    table.insert(tokens, 'aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY')
+    vim.list_extend(tokens, { 'Authorization: Basic dXNlcjpwYXNzd29yZA==', '"authorization": "Token WORD"' })
+    for _, form in ipairs(tokens) do
+      local token = form:gsub('WORD', word):gsub('UPPER', word:upper()):gsub('HEX', hex)
       local twice = token .. '\n' .. token
       for _, text in ipairs({ token, 'a ' .. token .. ' b', '"' .. token .. '"', 'x=' .. token, twice }) do
         local got = redact.text(text)
@@ -146,38 +106,14 @@ describe('secrets in text', function()
   end)
 
   it('are found in linear time', function()
-    local texts = {
-      'eyJ-',
-      'eyJ.',
-      'eyJa.eyJ',
-      'xsk-',
-      'sk-',
-      'SK',
-      'a://',
-      'a://b:',
-      '://:',
-      'earer ',
-      'bearer',
-      'uthorization:',
-      'uthorization',
-      'authorization: x ',
-      'ghp_ ',
-      'a=',
-      'a="',
-      'a:=',
-      'password=',
-      ' ',
-      '-----BEGIN PRIVATE KEY',
-    }
-    local function cost(text)
-      local begun = os.clock()
-      redact.text(text)
-      return (os.clock() - begun) * 1e3
-    end
-    for _, text in ipairs(texts) do
+    local texts = { 'earer ', 'authorization: x ', 'ghp_ ', ' ', '-----BEGIN PRIVATE KEY' }
+    local words =
+      'eyJ- eyJ. eyJa.eyJ xsk- sk- SK a:// a://b: ://: bearer uthorization: uthorization a= a=" a:= password='
+    for _, text in ipairs(vim.list_extend(texts, vim.split(words, ' '))) do
       for _, whole in ipairs({ text:rep(64 * 1024 / #text), 'password' .. text:rep(64 * 1024 / #text) }) do
-        local ms = cost(whole)
-        t.ok(ms < 2000, ('%q took %d ms'):format(text, ms))
+        local begun = os.clock()
+        redact.text(whole)
+        t.ok(os.clock() - begun < 2, text)
       end
     end
   end)

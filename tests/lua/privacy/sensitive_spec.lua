@@ -164,26 +164,13 @@ describe('sensitive files', function()
   end)
 
   it('match patterns of each form', function()
-    config.setup({
-      sensitive = {
-        patterns = { '*secret*', '**/private/*', 'conf/db.yml', '/srv/x*', 'keep/', '~/own.txt', 'A{1,2}' },
-      },
-    })
-    local home = vim.uv.os_homedir()
-    expect(true, {
-      '/p/secret.txt',
-      '/p/my-secret',
-      '/p/SECRET',
-      '/p/private/a',
-      '/p/conf/db.yml',
-      'conf/db.yml',
-      '/srv/xy',
-      '/p/keep/a/b',
-      '/p/keep',
-      home .. '/own.txt',
-      '/p/a2',
-      '/p/a1~',
-    })
-    expect(false, { '/p/xprivate/a', '/p/xconf/db.yml', '/p/srv/xy', '/p/own.txt', '/p/a3', '/p/.env' })
+    local patterns = '*secret* **/private/* conf/db.yml /srv/x* keep/ ~/own.txt A{1,2} x?z **/deep/*.txt'
+    config.setup({ sensitive = { patterns = vim.split(patterns, ' ') } })
+    local yes =
+      '/p/secret.txt /p/my-secret /p/SECRET /p/private/a /p/conf/db.yml conf/db.yml /srv/xy /p/keep/a/b /p/keep'
+    expect(true, vim.split(yes .. ' /p/a2 /p/a1~ /p/xyz /p/deep/a.txt', ' '))
+    expect(true, { vim.uv.os_homedir() .. '/own.txt' })
+    local no = '/p/xprivate/a /p/xconf/db.yml /p/srv/xy /p/own.txt /p/a3 /p/.env /p/xyzz /p/deep/a/b.txt'
+    expect(false, vim.split(no, ' '))
   end)
 end)

@@ -143,12 +143,6 @@ describe('bundled tools', function()
     t.eq({ nil, 'mine' }, { registry:get('buffer_list'), registry:get('file_read').title })
     registry:clear('tools')
   end)
-
-  it('that do not exist are reported', function()
-    config.setup({ tools = { 'no_such' } })
-    core.get()
-    t.matches("unknown name 'no_such'", require('mcp-tools').report().failures[1].error)
-  end)
 end)
 
 describe('call()', function()

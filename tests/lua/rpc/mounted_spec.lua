@@ -1,5 +1,3 @@
--- luacheck: globals vim.notify
-
 local audit = require('mcp-tools.approval.audit')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')

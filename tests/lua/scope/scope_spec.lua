@@ -114,13 +114,11 @@ describe('the scope of a client', function()
     it('ignores unknown names; if none is left it is empty, which is logged once', function()
       t.eq({ 'mine' }, listed({ tools = { 'nothing', 'mine' } }))
       local messages, real = {}, log.warn
-      log.warn = function(...) -- luacheck: ignore
-        table.insert(messages, string.format(...))
-      end
+      log.warn = function(...) table.insert(messages, string.format(...)) end
       t.eq({}, listed({ tools = { 'nothing' } }))
       core.registry():changed('tools')
       t.eq({}, listed({ tools = { 'nothing' } }))
-      log.warn = real -- luacheck: ignore
+      log.warn = real
       t.eq(1, #messages)
       t.matches('nothing', messages[1])
     end)

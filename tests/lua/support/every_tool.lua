@@ -25,12 +25,8 @@ function M.offer()
   })
   core.get()
   -- The person looks away: menus and prompts are dismissed.
-  vim.ui.select = function(_, _, on_choice) -- luacheck: ignore
-    on_choice(nil)
-  end
-  vim.ui.input = function(_, on_confirm) -- luacheck: ignore
-    on_confirm(nil)
-  end
+  vim.ui.select = function(_, _, on_choice) on_choice(nil) end
+  vim.ui.input = function(_, on_confirm) on_confirm(nil) end
 end
 
 --- The definitions, by name.

@@ -1,7 +1,5 @@
 -- Stands where a notification plugin stands: takes the place of `vim.notify`, which is made to be replaced, and keeps
 -- what it is given. `local notifications = require('notifications')`.
--- luacheck: globals vim.notify
-
 local t = require('helpers')
 
 local M = {}

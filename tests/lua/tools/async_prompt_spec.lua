@@ -1,4 +1,3 @@
--- luacheck: globals vim.ui.select (made to be replaced)
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local editor = require('editor_project')

@@ -249,14 +249,12 @@ describe('change_revert', function()
 
   it('reverts all edits of a file in the last minutes', function()
     local time = os.time
-    os.time = function() -- luacheck: ignore
-      return time() + 600
-    end
+    os.time = function() return time() + 600 end
     type_in(0, 1, { 'ONE' })
     edit('claude', 'two', 'TWO')
     local last = { path = 'a.txt', minutes = 5 }
     local ok, fault = pcall(refused, 'not_found', 'a.txt has not been edited in the last 5', last)
-    os.time = time -- luacheck: ignore
+    os.time = time
     t.ok(ok, fault)
     local shown = require('mcp-tools.tools.change.revert').preview(last)
     t.matches('%-ONE\n%-TWO\n%+one\n%+two\n', shown)

@@ -1,5 +1,4 @@
 -- slow
--- luacheck: globals vim.uv.hrtime (made to be replaced)
 local project = require('editor_project')
 local search_programs = require('search_programs')
 local t = require('helpers')

@@ -69,7 +69,7 @@ describe('file_write', function()
       assert(uv.fs_unlink(directory))
       assert(uv.fs_rename(directory .. '-real', directory))
     end
-    uv.fs_open = function(path, flags, mode, cb) -- luacheck: ignore 122
+    uv.fs_open = function(path, flags, mode, cb)
       if flags ~= 'wx' then
         return open(path, flags, mode, cb)
       end
@@ -80,19 +80,19 @@ describe('file_write', function()
       end)
     end
     refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
-    uv.fs_open = open -- luacheck: ignore 122
+    uv.fs_open = open
     t.eq(nil, (uv.fs_stat(elsewhere .. '/a.txt')))
     t.eq(nil, (uv.fs_stat(directory .. '/a.txt')))
 
     vim.fn.writefile({ 'of others' }, elsewhere .. '/a.txt')
-    uv.fs_write = function(fd, data, ...) -- luacheck: ignore 122
+    uv.fs_write = function(fd, data, ...)
       if data == 'secret' then
         to_link()
       end
       return write(fd, data, ...)
     end
     refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
-    uv.fs_write = write -- luacheck: ignore 122
+    uv.fs_write = write
     t.eq('of others\n', disk(elsewhere .. '/a.txt'))
     t.eq(nil, (uv.fs_stat(directory .. '-real/a.txt')))
     vim.fn.delete(elsewhere, 'rf')

@@ -1,5 +1,4 @@
 -- every Neovim
--- luacheck: globals vim.ui vim.on_key
 local form = require('mcp-tools.ui.form')
 local t = require('helpers')
 

@@ -1,5 +1,4 @@
 -- every Neovim
--- luacheck: globals vim.ui.select vim.ui.input (made to be replaced)
 local Call = require('mcp-tools.calls.call')
 local Question = require('mcp-tools.ui.approval.question')
 local queue = require('mcp-tools.ui.approval')

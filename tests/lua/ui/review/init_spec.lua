@@ -332,11 +332,9 @@ describe('a review on the screen', function()
   it('passes a reason to the agent', function()
     propose('a\n', 'A\n')
     local input = vim.ui.input
-    vim.ui.input = function(_, cb) -- luacheck: ignore
-      cb('not like this')
-    end
+    vim.ui.input = function(_, cb) cb('not like this') end
     run('reason')
-    vim.ui.input = input -- luacheck: ignore
+    vim.ui.input = input
     t.eq('not like this', screen.ends[1].rejected[1].reason)
   end)
 
@@ -408,16 +406,14 @@ describe('a review on the screen', function()
     local _, one = propose('a\n', 'A\n')
     local messages, type_of = {}, nil
     local notify = vim.notify
-    vim.notify = function(text) -- luacheck: ignore
-      table.insert(messages, text)
-    end
+    vim.notify = function(text) table.insert(messages, text) end
     vim.keymap.set('n', '<F2>', function()
       type_of = vim.fn.getcmdwintype()
       run('')
     end)
     api.nvim_feedkeys(vim.keycode('q:<F2>:quit<CR>'), 'xt', false)
     t.wait(function() return #messages > 0 end)
-    vim.notify = notify -- luacheck: ignore
+    vim.notify = notify
     vim.keymap.del('n', '<F2>')
     t.eq({ ':', 1 }, { type_of, one:undecided() })
     t.matches('command%-line window', messages[1])

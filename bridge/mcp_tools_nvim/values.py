@@ -20,6 +20,8 @@ LARGE = 64 * 1024
 MAX_CLIENT_NAME = 200
 """Maximum characters of a client's name."""
 
+AWAITS_APPROVAL = "waiting for the user's approval"
+"""Message of the progress of a call that waits for the answer to a question in Neovim."""
 CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]

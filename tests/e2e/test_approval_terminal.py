@@ -16,6 +16,8 @@ from tests.support.nvim import Home
 from tests.support.results import error_of, text_of
 from tests.support.terminal import Terminal, ended
 
+from .test_cli import Shell
+
 pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 INIT = f"""
@@ -481,3 +483,12 @@ async def test_late_approval(screen: Terminal, bridge: Bridge) -> None:
         await looked_at(screen)
         await screen.command("McpTools deny")
         assert error_of(await ended(call))["code"] == "access_denied"
+
+
+async def test_command_waits_for_the_answer(screen: Terminal, bridge: Bridge) -> None:
+    """`mcp-tools call` reports that Neovim asks."""
+    call = asyncio.create_task(Shell(bridge).run("call", "nvim_risky", '{"n": 1}'))
+    await screen.shows("Allow this call?", 'calls itself "mcp-tools"')
+    await asyncio.sleep(1.5)
+    await screen.command("McpTools approve")
+    assert await ended(call) == (0, "it ran\n", "waiting for the answer in Neovim\n")

@@ -408,6 +408,7 @@ async def test_connecting_a_client(shell: Shell) -> None:
     assert "nvim-tools" not in path.read_text()
     shown = await shell.json("connect", "cursor", "--dry-run")
     assert (shown["path"], shown["written"]) == (str(path), False)
+    assert shown["files"] == "~/.cursor/mcp.json"
     digest = hashlib.sha256(shown["diff"].encode()).hexdigest()
     mine = path.read_text()
     path.write_text(mine.replace("{}", '{"other": {"url": "http://[::1]/"}}'))
@@ -565,7 +566,8 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
             assert "nvim-tools" not in path.read_text()
         await nvim.lua(READ)
         await nvim.request("nvim_feedkeys", "y", "xt", False)
-        done = f"return vim.fn.execute('messages'):find('cursor is {verb}ed (~/.cursor/mcp.json', 1, true)"
+        state = "configured" if there else "disconnected"
+        done = f"return vim.fn.execute('messages'):find('cursor is {state} (~/.cursor/mcp.json', 1, true)"
         await nvim.wait_for(done, timeout=10_000)
         assert ("nvim-tools" in path.read_text(), "other" in path.read_text()) == (there, True)
     await nvim.lua(

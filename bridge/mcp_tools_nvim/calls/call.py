@@ -8,10 +8,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from ..errors import Code
-from ..values import CallRequest, CallState, Inputs, Outcome, Parked, Progress, Reply, ToolError
+from ..values import (
+    AWAITS_APPROVAL,
+    CallRequest,
+    CallState,
+    Inputs,
+    Outcome,
+    Parked,
+    Progress,
+    Reply,
+    ToolError,
+)
 
 HEARTBEAT = 10.0
 """Maximum seconds between progress notifications; clients have timeouts of 60 s and less."""
+APPROVAL_BEAT = 1.0
+"""Seconds after which a client is first notified that the user is asked."""
 DEADLINE_SLACK = 2.0
 """Seconds after Neovim's deadline at which the bridge stops waiting."""
 FETCH_TIMEOUT = 30.0
@@ -22,7 +34,7 @@ MIN_PROGRESS_STEP = 0.0001
 PLUGIN_FAILED = "the plugin failed inside Neovim; see :McpTools log"
 
 _WAITING_FOR: dict[str, str] = {
-    "waiting_approval": "waiting for the user's approval",
+    "waiting_approval": AWAITS_APPROVAL,
     "waiting_input": "waiting for an answer",
 }
 _NOTHING_YET = Progress(0, -math.inf)

@@ -15,7 +15,7 @@ from ..neovim.nvim import NvimEditor
 from ..values import Outcome, Reply, ToolError
 from .arguments import MAX_VALUES, fits
 from .backpressure import Backpressure
-from .call import FETCH_TIMEOUT, HEARTBEAT, PLUGIN_FAILED, Ask, Call, failed, gone
+from .call import APPROVAL_BEAT, FETCH_TIMEOUT, HEARTBEAT, PLUGIN_FAILED, Ask, Call, failed, gone
 
 POLLS, POLL_EVERY = (0.1, 0.2, 0.4, 0.8), 1.0
 """Seconds before the first polls, and between later ones."""
@@ -53,7 +53,8 @@ class Follower:
         call.is_followed = True
         if call.next_poll == math.inf:
             call.next_poll = now + POLLS[0]
-        call.next_beat = max(call.next_beat, now + HEARTBEAT)
+        first = APPROVAL_BEAT if call.state == "waiting_approval" else HEARTBEAT
+        call.next_beat = max(call.next_beat, now + first)
         if call.size is not None:  # the tool may have ended long ago, while the client was away
             call.deadline = now + FETCH_TIMEOUT
         while call.outcome is None:

@@ -123,8 +123,8 @@ def run_connect(options: argparse.Namespace) -> int:
     if options.skill:
         changes.append(skill_of(client, scope, root, options))
         paths["skill"] = str(changes[-1].path)
-    done = f"{client.title} is connected. {advice}".rstrip()
-    unchanged = f"{client.title} is connected already"
+    done = f"{client.title} is configured. {advice}".rstrip()
+    unchanged = f"{client.title} is configured already"
     return _offer(options, changes, done, unchanged, note, **paths, advice=advice)
 
 
@@ -184,7 +184,7 @@ def _offer(
         (change.apply if each is wanted[0] else skill.write_skill)(each)
     if options.json:
         answer = {"path": str(path), "diff": diff, "written": written, "needed": bool(changes)}
-        show.as_json({**answer, **more})
+        show.as_json({**answer, "files": files_of(changes), **more})
     elif not changes:
         print(f"{unchanged} ({path})")
     else:
@@ -315,7 +315,7 @@ def languages_of(options: argparse.Namespace) -> dict[str, str]:
     arguments = {"method": "$/mcp-tools/extensions", "params": {}}
     languages: dict[str, str] = ask_editor(options, "--lsp", TOOL, arguments)
     if not languages:
-        raise CommandError("--lsp: this Neovim has no language server; enable one (:help lsp)")
+        raise CommandError("--lsp: no language server here; enable one (:help lsp)")
     return languages
 
 
@@ -370,6 +370,15 @@ def diff_of(changes: list[Change]) -> str:
     return "\n".join(each.diff() for each in changes)
 
 
+def files_of(changes: list[Change]) -> str:
+    """Returns the paths of all changes as one text, the home directory as ~."""
+    home = f"{Path.home()}/"
+    paths = dict.fromkeys(str(each.path) for each in changes)
+    return ", ".join(
+        show.printable("~/" + path[len(home) :] if path.startswith(home) else path) for path in paths
+    )
+
+
 def agree(changes: list[Change], diff: str, options: argparse.Namespace) -> bool:
     """Shows the diff of the changes and asks whether to write them.
 
@@ -393,6 +402,6 @@ def agree(changes: list[Change], diff: str, options: argparse.Namespace) -> bool
         return True
     if not sys.stdin.isatty():
         raise CommandError("nothing was written: stdin is not a terminal; use --yes to write", Exit.USAGE)
-    sys.stderr.write("Write this? [y/N] ")
+    sys.stderr.write(f"Write {files_of(changes)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from ..errors import Code
+from ..values import AWAITS_APPROVAL
 from . import editors, show
 from .client import McpClient, RequestError
 from .show import CommandError, Exit
@@ -26,13 +27,18 @@ def add_call(parser: argparse.ArgumentParser) -> None:
 def run_call(options: argparse.Namespace) -> int:
     """Prints the result of a tool, and its progress on a terminal's stderr."""
     arguments = read_arguments(options.arguments)
-    bar = show.Bar()
+    bar, told = show.Bar(), False
     for each in _ENDS:
         if signal.getsignal(each) == signal.SIG_DFL:  # else nohup or the parent ignores it
             signal.signal(each, _interrupt)
 
     def listen(method: str, params: dict[str, Any]) -> None:
-        if method == "notifications/progress":
+        nonlocal told
+        if method == "notifications/progress" and params.get("message") == AWAITS_APPROVAL:
+            bar.clear()
+            sys.stderr.write("" if told else "waiting for the answer in Neovim\n")
+            told = True
+        elif method == "notifications/progress":
             bar.show(params.get("progress", 0), params.get("total"), params.get("message"))
         elif method == "notifications/message":
             bar.clear()

@@ -238,7 +238,7 @@ def format_of(client: AiClient) -> Any:
         return importlib.import_module(f"{__package__}.formats.{client.format}")
     except ImportError as error:
         package = "ruamel.yaml" if error.name == "ruamel" else error.name
-        text = f"{client.title} needs the package {package}: pip install it, or use :McpTools connect"
+        text = f"pip install {package}, which {client.title} needs; or use :McpTools connect"
         raise ChangeError(text) from error
 
 

@@ -35,7 +35,7 @@ end
 ---@return string unchanged if nothing had to be changed
 local function outcomes(verb, arguments)
   if verb == 'connect' then
-    return 'is connected', 'is already connected'
+    return 'is configured', 'is already configured'
   elseif vim.list_contains(arguments, '--permissions') then
     return 'asks for all tools again', 'allows no tools'
   end
@@ -55,11 +55,13 @@ local function write(verb, arguments, shown, done)
       notify.warn(short(answer.path) .. ' has changed; nothing was written. Review the new diff')
       return show(verb, arguments, done)
     end
-    notify.info(
-      ('%s %s (%s). %s'):format(arguments[1], outcomes(verb, arguments), short(answer.path), answer.advice or '')
-    )
+    local advice = answer.advice or ''
+    notify.info(('%s %s (%s). %s'):format(arguments[1], outcomes(verb, arguments), short(answer.path), advice))
     if done then
       done()
+    elseif advice ~= '' then -- a message would be cut
+      local lines = vim.split(advice:gsub('%. ', '.\n'), '\n', { plain = true })
+      scratch.show(verb .. ' ' .. arguments[1], sanitize.lines(table.concat(lines, '\n')), { title = 'next' })
     end
   end)
 end
@@ -87,7 +89,7 @@ function show(verb, arguments, done)
     buffer = scratch.show(verb .. ' ' .. arguments[1], sanitize.lines(answer.diff), {
       filetype = 'diff',
       spans = diff.spans,
-      title = short(answer.path),
+      title = answer.files,
       keys = { { lhs = 'y', word = 'write', description = 'write this change', run = confirm } },
     })
   end)

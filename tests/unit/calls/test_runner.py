@@ -335,7 +335,7 @@ async def test_the_timeout_starts_after_approval() -> None:
     call = bench.start("late")
     await asyncio.sleep(25)
     assert not call.done()
-    assert [p.message for p in bench.seen.progresses] == ["waiting for the user's approval"] * 2
+    assert [p.message for p in bench.seen.progresses] == ["waiting for the user's approval"] * 3
     decision.set_result(True)
     assert (await call).text == "late"
 

@@ -446,7 +446,7 @@ function M.reverse(change, lines, is_partial)
     fault = ('this change to %s has already been reverted'):format(name)
   elseif #fitting == 0 or #others > 0 and not is_partial then
     local where = table.concat(vim.list_slice(others, 1, 10), ', ')
-    fault = 'cannot revert: %s was changed after this edit, near line %s; revert the later edit first, or use file_edit'
+    fault = '%s changed later near line %s: revert that first'
     fault = fault:format(name, where)
   end
   return not fault and fitting or nil, fault and errors.new('stale', fault) or nil, #back - #fitting

@@ -115,7 +115,7 @@ local function expire_later(question, ms)
   return timer.after(ms, function()
     local why = ('nobody answered within %g s'):format(ms / 1000)
     if not question.late then
-      Question.notify_denied(question.call, why)
+      Question.notify_denied(question.call, 'no answer')
     end
     question:close('unanswered', nil, answers.denial(question.call, why, 'unanswered'), 'timeout')
   end)

@@ -458,8 +458,7 @@ end
 ---@param call mcp-tools.Call
 ---@param why string
 function M.notify_denied(call, why)
-  local text = ('%s was denied: %s'):format(sanitize.line(call.name), why)
-  notify.warn(text, '`:McpTools approve` allows the next try')
+  notify.warn(('%s: %s'):format(sanitize.line(call.name), why), '`:McpTools approve` asks again')
 end
 
 --- Returns whether a question was closed so recently that an answer to the next one may be meant for it.

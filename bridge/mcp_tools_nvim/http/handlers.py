@@ -175,7 +175,7 @@ class Handlers:
         self.loader = Loader(self._build)
         self.responses = Responses()
         self._http = StreamableHttp(self.sessions, self.events, self.responses)
-        self._stateless = Stateless(parts.calls, self.responses)
+        self._stateless = Stateless(parts.calls, self.responses, self.sessions)
         self.bodies = Bodies(self._limits, self._find_asked)
         self._sse = Sse(self.sessions, self.bodies)
 

@@ -7,14 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs, web
+from multidict import istr
 
 from .. import jsonrpc
+from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Exchange
 from .guards import refusal
 from .listener import connection_of
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope
-from .streamable import fault_response
+from .streamable import fault_response, full
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -24,13 +26,17 @@ if TYPE_CHECKING:
 CLAUDE = "claude-code"
 """Beginning of Claude Code's User-Agent, and the name that it declares in sessions."""
 
+RELAY_SESSION = istr("Mcp-Tools-Session")
+"""Header with the session that the relay holds for its client, since the era has no sessions of its own."""
+
 
 class Stateless:
     """The transport of the stateless era."""
 
-    def __init__(self, calls: Calls, responses: Responses) -> None:
+    def __init__(self, calls: Calls, responses: Responses, sessions: Sessions) -> None:
         self._calls = calls
         self._responses = responses
+        self._sessions = sessions
         self._exchanges: set[Exchange] = set()
 
     async def post(
@@ -46,7 +52,16 @@ class Stateless:
             scope = read_scope(http)
         except ScopeError as failure:
             return refusal(400, str(failure), body.id)
-        route = await kernel.route(body, http.headers, scope)
+        peer = None
+        if (id_ := http.headers.get(RELAY_SESSION)) is not None:
+            try:
+                session = self._sessions.find(kernel, id_)
+            except FullError:
+                return full()
+            if session is None:
+                return refusal(410, "Session not found; send initialize again", body.id)
+            peer = session.peer
+        route = await kernel.route(body, http.headers, scope, peer)
         if isinstance(route, kernel.rejection):
             return _refuse(body.id, route)
         response = DeferredResponse(http, self._responses)
@@ -59,7 +74,7 @@ class Stateless:
             dispatch = kernel.dispatch(
                 body.id, body.params, response.push, store=store, scope=scope, agent=agent
             )
-            answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route))
+            answer = await exchange.run(kernel, dispatch, partial(kernel.serve, route, peer))
             return await response.finish(answer, exchange.status)
         finally:
             self._exchanges.discard(exchange)

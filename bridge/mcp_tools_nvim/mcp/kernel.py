@@ -89,6 +89,11 @@ class Peer:
         self._runner = ServerRunner(server, self._connection, _LIFESPAN, init_options=options)
 
     @property
+    def connection(self) -> Connection:
+        """The SDK's connection of the session; its id names the session to tools."""
+        return self._connection
+
+    @property
     def version(self) -> str:
         """The negotiated protocol version."""
         return self._connection.protocol_version
@@ -161,7 +166,7 @@ class Peer:
 class _Client(NamedTuple):
     """A client without a session; `well_formed`: its identity passes the SDK's validation."""
 
-    identity: tuple[str, Any, Any]
+    identity: tuple[str, Any, Any, str | None]
     connection: Connection
     runner: ServerRunner[Any]
     well_formed: bool
@@ -192,9 +197,16 @@ class Kernel:
         return Peer(server, self._assembly.fast, key, push, ask)
 
     async def route(
-        self, request: jsonrpc.Request, headers: MultiMapping[str], scope: Scope | None = None
+        self,
+        request: jsonrpc.Request,
+        headers: MultiMapping[str],
+        scope: Scope | None = None,
+        peer: Peer | None = None,
     ) -> InboundModernRoute | Rejection:
-        """Validates envelope and headers of a stateless request."""
+        """Validates envelope and headers of a stateless request.
+
+        With a `peer` it comes from the relay, whose client sends no arguments in headers.
+        """
         for header in _ROUTING_HEADERS:  # the SDK's function for this walks all headers
             if len(headers.getall(header, ())) > 1:
                 return Rejection(400, HEADER_MISMATCH, f"{header} header appears more than once")
@@ -203,7 +215,7 @@ class Kernel:
         verdict = classify_inbound_request(body, headers=headers)  # `headers` is case-insensitive
         if isinstance(verdict, InboundLadderRejection):
             return _rejection(verdict)
-        if request.method == fast_path.METHOD:
+        if request.method == fast_path.METHOD and peer is None:
             name, arguments = params.get("name"), params.get("arguments") or {}
             if isinstance(name, str) and isinstance(arguments, dict):  # else the handler reports it better
                 schema = await self._assembly.tools.schema(name, scope)
@@ -221,10 +233,13 @@ class Kernel:
         return None if rejection is None else _rejection(rejection)
 
     def serve(
-        self, route: InboundModernRoute, dispatch: Dispatch, request: jsonrpc.Request
+        self, route: InboundModernRoute, peer: Peer | None, dispatch: Dispatch, request: jsonrpc.Request
     ) -> Awaitable[dict[str, Any]]:
-        """Serves a stateless request; raises whatever the handler raises."""
-        client = self._client(route, {} if dispatch.store is None else dispatch.store)
+        """Serves a stateless request; raises whatever the handler raises.
+
+        With a `peer`, the client is that of the relay's session.
+        """
+        client = self._client(route, peer, {} if dispatch.store is None else dispatch.store)
         params = request.params
         serve = partial(client.runner.on_request, dispatch, request.method, params)
         if (
@@ -250,16 +265,22 @@ class Kernel:
         """Returns the HTTP status of a stateless answer."""
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
 
-    def _client(self, route: InboundModernRoute, store: dict[str, Any]) -> _Client:
+    def _client(self, route: InboundModernRoute, peer: Peer | None, store: dict[str, Any]) -> _Client:
         """Returns the SDK's objects of a stateless client, cached while its identity stays the same.
 
         They need no clean-up after a request: handlers register it for sessions only.
         """
-        identity = (route.protocol_version, route.client_info, route.client_capabilities)
+        key = None if peer is None else peer.connection.session_id
+        identity = (route.protocol_version, route.client_info, route.client_capabilities, key)
         known: _Client | None = store.get("client")
         if known is not None and known.identity == identity:
             return known
-        connection = Connection.from_envelope(*identity)
+        info = route.client_info
+        if info is None and peer is not None:
+            info = peer.identity[0]
+        connection = Connection.from_envelope(route.protocol_version, info, route.client_capabilities)
+        if peer is not None:
+            connection.session_id, connection.exit_stack = key, peer.connection.exit_stack
         runner = ServerRunner(self.server, connection, _LIFESPAN)
         client = _Client(identity, connection, runner, _is_well_formed(route))
         if len(repr(identity)) <= MAX_KEPT_IDENTITY:

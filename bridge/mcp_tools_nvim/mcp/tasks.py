@@ -171,6 +171,8 @@ class Tasks:
         task = Task(_owner(caller), work, caller.connection.protocol_version, call)
         self._prune()
         self._tasks[task.id] = task
+        if caller.connection.session_id is not None:
+            caller.connection.exit_stack.callback(self._end, task.id)
         return {"resultType": "task", **self._describe(task)}
 
     async def _get(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
@@ -191,14 +193,20 @@ class Tasks:
         return {"resultType": "complete"}
 
     async def _cancel(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
-        task = self._find(context, params)
-        parked = task.question
-        if parked is not None:
-            self._calls.cancel_parked(task.call, "client")
-        elif not task.work.done():
-            self._calls.cancel_reason(task.work, "client")
-            task.work.cancel()
+        self._stop(self._find(context, params), "client")
         return {"resultType": "complete"}
+
+    def _stop(self, task: Task, reason: str) -> None:
+        if task.question is not None:
+            self._calls.cancel_parked(task.call, reason)
+        elif not task.work.done():
+            self._calls.cancel_reason(task.work, reason)
+            task.work.cancel()
+
+    def _end(self, id_: str) -> None:
+        """Cancels a task at the end of its client's session, which only the relay has."""
+        if (task := self._tasks.get(id_)) is not None:
+            self._stop(task, "session_closed")
 
     def _find(self, context: RequestContext, params: TaskParams) -> Task:
         caller = caller_of(context)
@@ -269,7 +277,8 @@ def _missing_capability(outcome: Outcome) -> bool:
 
 
 def _owner(caller: Caller) -> tuple[Any, ...]:
-    return (declared_client(caller.connection)[0], caller.dispatch.agent, caller.dispatch.scope)
+    connection, dispatch = caller.connection, caller.dispatch
+    return (declared_client(connection)[0], dispatch.agent, dispatch.scope, connection.session_id)
 
 
 def _key(parked: Parked, key: str) -> str:

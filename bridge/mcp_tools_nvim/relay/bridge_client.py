@@ -12,7 +12,8 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -22,6 +23,8 @@ from ..instances.proof import proves
 
 SESSION = "Mcp-Session-Id"
 VERSION = "MCP-Protocol-Version"
+RELAY_SESSION = "Mcp-Tools-Session"
+"""The session to which a request of the stateless era belongs."""
 
 CONNECT_SECONDS = 2.0
 """Time to connect, to this machine or through a tunnel."""
@@ -54,8 +57,44 @@ class Missing(NamedTuple):
     may_start: bool = False
 
 
-_CLAUDE = "CLAUDE_CODE_SESSION_ID"
+CLAUDE = "CLAUDE_CODE_SESSION_ID"
 """Environment variable of the servers that Claude Code starts."""
+
+
+class Flight:
+    """A message on its way: whether it was sent, and the way to end its HTTP request.
+
+    Attributes:
+        headers: headers of a request of the stateless era; None in a session.
+        sent: set once the bridge was sent the message.
+        cancelled: its client wants no answer any more.
+    """
+
+    def __init__(self, headers: dict[str, str] | None = None) -> None:
+        self.headers = headers
+        self.sent = threading.Event()
+        self.cancelled = False
+        self._lock = threading.Lock()
+        self._sock: socket.socket | None = None
+
+    def on_sent(self, sock: socket.socket) -> None:
+        """Called once the message was sent."""
+        with self._lock:
+            self._sock = sock
+            if self.cancelled:
+                _shut(sock)
+        self.sent.set()
+
+    def on_end(self) -> None:
+        """Called when the connection is free for other messages."""
+        with self._lock:
+            self._sock = None
+
+    def cancel(self) -> None:
+        """Closes the connection, which cancels a request of the stateless era."""
+        with self._lock:
+            self.cancelled = True
+            _shut(self._sock)
 
 
 class BridgeClient:
@@ -76,7 +115,7 @@ class BridgeClient:
         self.host, self.port = parts.hostname, parts.port or 80
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._headers = {"Accept": "application/json, text/event-stream", **(headers or {})}
-        if _CLAUDE in os.environ:
+        if CLAUDE in os.environ:
             self._headers["User-Agent"] = "claude-code/stdio"
         if token is not None:
             self._headers.setdefault("Authorization", f"Bearer {token}")
@@ -93,7 +132,7 @@ class BridgeClient:
         body: bytes,
         headers: Mapping[str, str] | None = None,
         seconds: float | None = None,
-        sent: Callable[[], None] | None = None,
+        flight: Flight | None = None,
     ) -> HttpReply:
         """Sends a message and waits for the answer.
 
@@ -101,14 +140,14 @@ class BridgeClient:
             body: the message.
             headers: additional headers.
             seconds: timeout of the answer; None = no limit.
-            sent: called once the message was sent.
+            flight: is notified of the progress.
 
         Raises:
             UnreachableError: nothing was sent.
             BrokenError: whether the message was read is unknown.
         """
         headers = {"Content-Type": "application/json", **(headers or {})}
-        return self._request("POST", body, headers, seconds, sent)
+        return self._request("POST", body, headers, seconds, flight)
 
     def get(self, headers: Mapping[str, str] | None = None) -> HttpReply:
         """Opens a stream; raises like `post`."""
@@ -164,15 +203,15 @@ class BridgeClient:
         body: bytes | None,
         headers: Mapping[str, str] | None,
         seconds: float | None = None,
-        sent: Callable[[], None] | None = None,
+        flight: Flight | None = None,
     ) -> HttpReply:
         connection = self._connection()
         try:
             connection.sock.settimeout(seconds)
             connection.request(method, self._path, body, {**self._headers, **(headers or {})})
-            if sent is not None:
-                sent()
-            return HttpReply(self, connection, connection.getresponse())
+            if flight is not None:
+                flight.on_sent(connection.sock)
+            return HttpReply(self, connection, connection.getresponse(), flight)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise BrokenError(f"the connection broke: {error}") from error
@@ -253,10 +292,12 @@ class HttpReply:
         endpoint: BridgeClient,
         connection: http.client.HTTPConnection,
         response: http.client.HTTPResponse,
+        flight: Flight | None = None,
     ) -> None:
         self._client = endpoint
         self._connection = connection
         self._response = response
+        self._flight = flight
         self.status = response.status
         self.is_stream = response.headers.get_content_type() == "text/event-stream"
         self.last_event: str | None = None
@@ -267,6 +308,8 @@ class HttpReply:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._flight is not None:
+            self._flight.on_end()
         if kind is None and self._response.isclosed() and not self._response.will_close:
             self._client.keep(self._connection)
         else:
@@ -310,3 +353,35 @@ class HttpReply:
             return self._response.readline()
         except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             raise BrokenError(f"the stream broke off: {error}") from error
+
+
+@dataclass
+class RelaySession:
+    """The client's session with one bridge.
+
+    Attributes:
+        version: negotiated protocol version; None if unknown.
+    """
+
+    bridge: BridgeClient
+    id: str | None
+    version: str | None
+    stream: HttpReply | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of every request in the session."""
+        known = {SESSION: self.id, VERSION: self.version}
+        return {name: value for name, value in known.items() if value is not None}
+
+    def headers_of(self, flight: Flight) -> dict[str, str]:
+        """Returns the headers of a request."""
+        if flight.headers is None:
+            return self.headers
+        return {RELAY_SESSION: self.id or "", **flight.headers}
+
+    def abort_stream(self) -> None:
+        """Closes the open stream, if there is one."""
+        stream = self.stream
+        if stream is not None:
+            stream.abort()

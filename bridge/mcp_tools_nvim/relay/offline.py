@@ -11,6 +11,9 @@ STATUS_TOOL = "nvim_connection_status"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """Protocol versions that the bridge negotiates; the last one for a client that asks for another."""
 
+STATELESS_VERSION = "2026-07-28"
+"""Version of the era without `initialize`."""
+
 CAPABILITIES: dict[str, Any] = {
     "completions": {},
     "logging": {},
@@ -35,8 +38,15 @@ _TOOL = {
     "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
     "annotations": {"readOnlyHint": True, "openWorldHint": False},
 }
+_SERVER = {"name": "mcp-tools.nvim", "version": __version__}
 _RESULTS: dict[str, dict[str, Any]] = {
     "ping": {},
+    "server/discover": {
+        "supportedVersions": [STATELESS_VERSION],
+        "capabilities": {**CAPABILITIES, "extensions": {"io.modelcontextprotocol/tasks": {}}},
+        "instructions": INSTRUCTIONS,
+        "_meta": {"io.modelcontextprotocol/serverInfo": _SERVER},
+    },
     "tools/list": {"tools": [_TOOL]},
     "resources/list": {"resources": []},
     "resources/templates/list": {"resourceTemplates": []},
@@ -50,7 +60,7 @@ def initialize(params: Any) -> dict[str, Any]:
     return {
         "protocolVersion": version if version in VERSIONS else VERSIONS[-1],
         "capabilities": CAPABILITIES,
-        "serverInfo": {"name": "mcp-tools.nvim", "version": __version__},
+        "serverInfo": _SERVER,
         "instructions": INSTRUCTIONS,
     }
 

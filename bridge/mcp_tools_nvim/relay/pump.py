@@ -4,6 +4,9 @@ The client's session outlives Neovim. After a restart of the bridge it continues
 opened again with the client's `initialize`. While no Neovim can be reached, `offline.py` serves the client,
 which is notified of changed lists when one appears or exits. A request is sent once; if its answer breaks
 off, the client gets an error, since the tool may have run. Only lists are requested again.
+
+A client of the stateless era sends no `initialize`: the relay does it. The session is then only the client's
+identity; its requests and their cancellation are those of `stateless.py`.
 """
 
 from __future__ import annotations
@@ -14,18 +17,18 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from . import offline
+from . import offline, stateless
 from .bridge_client import (
     OK,
     SESSION,
-    VERSION,
     BridgeClient,
     BrokenError,
+    Flight,
     HttpReply,
     Missing,
+    RelaySession,
     UnreachableError,
 )
 
@@ -55,7 +58,7 @@ THREADS = 64
 """Maximum concurrent requests, each in its own thread; more are queued."""
 
 MAX_ATTEMPTS = 3
-UNKNOWN_SESSION, ENDING = 404, 503
+UNKNOWN_SESSION, GONE, ENDING = 404, 410, 503
 MAY_HAVE_RUN = "whether the request was carried out is unknown"
 
 CHANGED = ("tools", "resources", "prompts")
@@ -64,32 +67,6 @@ CHANGED = ("tools", "resources", "prompts")
 
 FindBridge = Callable[[], BridgeClient | Missing]
 """Finds the bridge and verifies its proof of the token; may wait for one."""
-
-
-@dataclass
-class RelaySession:
-    """The client's session with one bridge.
-
-    Attributes:
-        version: negotiated protocol version; None if unknown.
-    """
-
-    bridge: BridgeClient
-    id: str | None
-    version: str | None
-    stream: HttpReply | None = None
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers of every request in the session."""
-        known = {SESSION: self.id, VERSION: self.version}
-        return {name: value for name, value in known.items() if value is not None}
-
-    def abort_stream(self) -> None:
-        """Closes the open stream, if there is one."""
-        stream = self.stream
-        if stream is not None:
-            stream.abort()
 
 
 class Pump:
@@ -111,9 +88,10 @@ class Pump:
         self._missing: Missing | None = None  # why no editor could be reached when last looked for
         self._missed_at = 0.0
         self._first_line: bytes | None = None
+        self._is_stateless = False
         self._follower: threading.Thread | None = None
         self._wake = threading.Event()
-        self._unsent: dict[str, threading.Event] = {}  # by request id, until the request was sent
+        self._flights: dict[str, Flight] = {}  # requests that are not answered, by id
         self._jobs: queue.SimpleQueue[tuple[Callable[[], None], list[Any]]] = queue.SimpleQueue()
         self._state = threading.Condition()
         self._threads = 0
@@ -132,14 +110,27 @@ class Pump:
             self._first_line = line
             self._in_thread(lambda: self._initialize(line, message), ids)
         elif ids:
-            sent = threading.Event()
-            self._unsent |= {_key(id_): sent for id_ in ids}
-            self._in_thread(lambda: self._serve_requests(line, message, ids, sent), ids)
-        elif (unsent := self._unsent.get(_cancelled(message))) is not None:
+            if self._first_line is None and stateless.is_opening(message):
+                self._first_line, self._is_stateless = stateless.opening(message), True
+                self._start_following()
+            self._on_requests(line, message, ids)
+        elif self._is_stateless:
+            # No other notification exists, and the bridge knows no request by its id.
+            if (flight := self._flights.get(_cancelled(message))) is not None:
+                flight.cancel()
+        elif (flight := self._flights.get(_cancelled(message))) is not None:
             # Another thread sends the request, and the bridge ignores a cancel that comes before it.
-            threading.Thread(target=self._notify, args=(line, unsent), daemon=True).start()
+            threading.Thread(target=self._notify, args=(line, flight.sent), daemon=True).start()
         else:
             self._notify(line)
+
+    def _on_requests(self, line: bytes, message: Any, ids: list[Any]) -> None:
+        flight = stateless.flight_of(message) if self._is_stateless else Flight()
+        self._flights |= {_key(id_): flight for id_ in ids}
+        if isinstance(flight, stateless.Subscription):
+            threading.Thread(target=self._subscribe, args=(line, flight, _key(ids[0])), daemon=True).start()
+        else:
+            self._in_thread(lambda: self._serve_requests(line, message, ids, flight), ids)
 
     def finish(self, goes_on: Callable[[], bool]) -> None:
         """Waits for the requests in flight, while `goes_on` returns True."""
@@ -157,6 +148,7 @@ class Pump:
 
     def _initialize(self, line: bytes, message: dict[str, Any]) -> None:
         with self._opening:
+            self._is_stateless = False  # a client whose probe took too long opens a session
             found = self._find_starting()
             answer = found if isinstance(found, Missing) else self._open(found, line)
             if isinstance(answer, Missing):
@@ -164,9 +156,12 @@ class Pump:
                 self._replace(None)
                 answer = _response(message["id"], offline.initialize(message.get("params")))
             self._write_line(answer)
-            if self._follower is None:
-                self._follower = threading.Thread(target=self._follow_stream, daemon=True)
-                self._follower.start()
+            self._start_following()
+
+    def _start_following(self) -> None:
+        if self._follower is None:
+            self._follower = threading.Thread(target=self._follow_stream, daemon=True)
+            self._follower.start()
 
     def _replace(self, session: RelaySession | None) -> None:
         before, self._session = self._session, session
@@ -201,20 +196,47 @@ class Pump:
         self._replace(RelaySession(bridge, id_, version))
         return answer
 
-    def _serve_requests(self, line: bytes, message: Any, ids: list[Any], sent: threading.Event) -> None:
+    def _serve_requests(self, line: bytes, message: Any, ids: list[Any], flight: Flight) -> None:
         """Answers each of the requests in a line once, whatever happens."""
         self._wake.set()
         try:
             if self._first_line is None:
                 self._fail_all(ids, "Send initialize first")
             elif offline.is_status_call(message):
-                self._write_line(_response(message["id"], offline.status(self._reason())))
+                self._respond(message, offline.status(self._reason()))
             else:
-                self._relay(line, message, ids, sent)
+                self._relay(line, message, ids, flight)
         finally:
             for id_ in ids:
-                self._unsent.pop(_key(id_), None)
-            sent.set()
+                self._flights.pop(_key(id_), None)
+            flight.sent.set()
+
+    def _subscribe(self, line: bytes, flight: stateless.Subscription, key: str) -> None:
+        """Serves `subscriptions/listen`. Requests a stream that has ended again."""
+        pause = RETRY_SECONDS
+        while not (self.ended or flight.cancelled):
+            session = self._session
+            if self._missing is not None:
+                self._write_lines(flight.on_missing())
+            elif session is not None and self._relay_subscription(session, line, flight):
+                pause = RETRY_SECONDS
+            flight.wake.wait(pause)
+            flight.wake.clear()
+            pause = min(2 * pause, MAX_RETRY_SECONDS)
+        self._flights.pop(key, None)
+
+    def _relay_subscription(self, session: RelaySession, line: bytes, flight: stateless.Subscription) -> bool:
+        """Relays a stream to its end; returns whether the bridge served it."""
+        was_served = False
+        try:
+            with self._post(session, line, flight) as reply:
+                for message in reply.messages() if reply.status != GONE else ():
+                    if not flight.cancelled:
+                        self._write_lines(flight.on_line(message))
+                        was_served = was_served or flight.connected
+        except OSError:
+            pass
+        return was_served
 
     def _reason(self) -> str | None:
         """Returns why Neovim cannot be reached now; None if it can."""
@@ -224,18 +246,21 @@ class Pump:
         found = self._reopen(session, wait=False)
         return found.text if isinstance(found, Missing) else None
 
-    def _relay(self, line: bytes, message: Any, ids: list[Any], sent: threading.Event) -> None:
+    def _relay(self, line: bytes, message: Any, ids: list[Any], flight: Flight) -> None:
         session, known = self._session, True
+        gone = UNKNOWN_SESSION if flight.headers is None else GONE
         for _ in range(MAX_ATTEMPTS):
+            if flight.cancelled:
+                return None
             if session is None or not known:
                 found = self._reopen(session, known=known, wait=self._missing is None)
                 if isinstance(found, Missing):
                     return self._answer_offline(message, found)
                 session = found
             try:
-                with self._post(session, line, sent) as reply:
-                    if reply.status != UNKNOWN_SESSION:
-                        return self._answer(session, reply, ids)
+                with self._post(session, line, flight) as reply:
+                    if reply.status != gone:
+                        return self._answer(session, reply, ids, flight)
                     reply.text()
                     known = False
             except (UnreachableError, BrokenError) as fault:
@@ -247,12 +272,12 @@ class Pump:
                 session = found
         return self._fail_all(ids, "The editor's bridge does not keep the session; see :McpTools log")
 
-    def _post(self, session: RelaySession, line: bytes, sent: threading.Event) -> HttpReply:
+    def _post(self, session: RelaySession, line: bytes, flight: Flight) -> HttpReply:
         """Sends a request, again while the bridge refuses it because it is ending; raises like `post`."""
         deadline = time.monotonic() + RESTART_SECONDS
         while True:
-            reply = session.bridge.post(line, session.headers, sent=sent.set)
-            if reply.status != ENDING or time.monotonic() > deadline or self.ended:
+            reply = session.bridge.post(line, session.headers_of(flight), flight=flight)
+            if reply.status != ENDING or time.monotonic() > deadline or self.ended or flight.cancelled:
                 return reply
             with reply:
                 reply.text()
@@ -265,19 +290,27 @@ class Pump:
                 if result is None:
                     self._fail(one["id"], INTERNAL_ERROR, missing.text)
                 else:
-                    self._write_line(_response(one["id"], result))
+                    self._respond(one, result)
 
-    def _answer(self, session: RelaySession, reply: HttpReply, ids: list[Any]) -> None:
+    def _respond(self, request: dict[str, Any], result: dict[str, Any]) -> None:
+        """Answers a request without the bridge."""
+        if self._is_stateless:
+            result = {**result, "resultType": "complete"}
+            if offline.offline_result(request["method"]) is not None:
+                result |= {"ttlMs": 0, "cacheScope": "private"}
+        self._write_line(_response(request["id"], result))
+
+    def _answer(self, session: RelaySession, reply: HttpReply, ids: list[Any], flight: Flight) -> None:
         """Relays an answer; resumes its stream if it breaks off."""
         open_, status = set(map(_key, ids)), reply.status
-        self._relay_messages(reply, open_, status)
+        self._relay_messages(reply, open_, status, flight)
         last = reply.last_event
         while open_ and last is not None and not self.ended:
             resumed = self._resume(session, last)
             if resumed is None:
                 break
             with resumed:
-                self._relay_messages(resumed, open_, status)
+                self._relay_messages(resumed, open_, status, flight)
             last = resumed.last_event or last
         if not open_:
             return
@@ -288,11 +321,13 @@ class Pump:
             text = f"The editor's bridge ended before it answered; {MAY_HAVE_RUN}"
         self._fail_all(left, text)
 
-    def _relay_messages(self, reply: HttpReply, open_: set[str], status: int) -> None:
+    def _relay_messages(self, reply: HttpReply, open_: set[str], status: int, flight: Flight) -> None:
         """Relays messages until the answer ends; removes answered requests from `open_`."""
         try:
             for message in reply.messages():
                 answered = _answered(message)
+                if flight.cancelled:
+                    return
                 if status < 400 or answered & open_:  # else the caller reports the error
                     self._write_line(message)
                 open_ -= answered
@@ -355,8 +390,11 @@ class Pump:
             if is_missing and before is not None:
                 before.abort_stream()
             if is_missing != was_missing or (now is not before and not is_missing):
-                for kind in CHANGED:
+                for kind in () if self._is_stateless else CHANGED:
                     self._write_line(_notification(f"notifications/{kind}/list_changed"))
+                for flight in list(self._flights.values()):
+                    if isinstance(flight, stateless.Subscription):
+                        flight.wake.set()
             return now
 
     def _find_session(
@@ -426,7 +464,8 @@ class Pump:
                 session.stream, status = reply, reply.status
                 if status == OK and session is self._session:
                     for message in reply.messages():
-                        self._write_line(message)
+                        if not self._is_stateless:
+                            self._write_line(message)
                         last = reply.last_event or last
         except OSError:
             pass
@@ -465,12 +504,18 @@ class Pump:
 
     def _fail_all(self, ids: list[Any], text: str) -> None:
         for id_ in ids:
-            self._fail(id_, INTERNAL_ERROR, text)
+            flight = self._flights.get(_key(id_))
+            if flight is None or not flight.cancelled:
+                self._fail(id_, INTERNAL_ERROR, text)
 
     def _fail(self, id_: Any, code: int, text: str) -> None:
         self._write_line(
             json.dumps({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": text}}).encode()
         )
+
+    def _write_lines(self, lines: list[bytes]) -> None:
+        for line in lines:
+            self._write_line(line)
 
     def _write_line(self, line: bytes) -> None:
         with self._writing:

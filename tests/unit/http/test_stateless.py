@@ -224,3 +224,18 @@ async def test_all_streams_of_one_client_share_one_limit_of_watched_resources(br
     again, count = await listen(7, "greedy")
     assert count == MAX_LISTENED
     again.close()
+
+
+async def test_a_request_of_the_relay_belongs_to_its_session(bridge: Served) -> None:
+    """Its client need not name itself, and sends no arguments in headers; an unknown session is refused."""
+    senders: list[Any] = []
+    bridge.editor.add_tool("who", lambda context, arguments: senders.append(context.request.sender) or "")
+    session = await bridge.initialize()
+    call = {"name": "nvim_who", "arguments": {}, "_meta": {CLIENT_INFO: None}}
+    for id_ in (session, None):
+        headers = {} if id_ is None else {"Mcp_Tools_Session": id_}
+        async with await bridge.post_stateless("tools/call", call, **headers) as response:
+            assert response.status == 200, await response.text()
+    assert [sender.session is not None for sender in senders] == [True, False]
+    async with await bridge.post_stateless("tools/call", call, Mcp_Tools_Session="unknown") as response:
+        assert (response.status, (await response.json())["error"]["code"]) == (410, -32600)

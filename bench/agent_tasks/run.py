@@ -206,7 +206,7 @@ HEAD = """# Tasks of agents
 skilled one with ripgrep, sed, ranged reads, edits, pytest and basedpyright, and one with our tools. Bytes are
 those of the calls, name and arguments as JSON, and of the answers' texts. Our limit is 0.45 of the skilled
 agent's bytes, and 1.2 in the controls 12, 15 and 20; none in 17, where the skilled agent cannot see the
-unsaved text. "Earlier" are its bytes in an independent measurement with other scripts.
+unsaved text. "Earlier" are its bytes in an independent measurement with other scripts. Means are geometric.
 """
 COLUMNS = ["#", "task", "skilled right", "ours right", "skilled: calls, bytes", "earlier"]
 COLUMNS += ["ours: calls, bytes", "ms", "ratio", "limit", "met"]

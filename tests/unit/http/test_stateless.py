@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -158,29 +157,6 @@ async def test_an_answer_with_progress_or_requested_logs_is_a_stream(bridge: Ser
     assert [m["params"]["data"] for m in messages if m.get("method") == "notifications/message"] == ["e"]
     assert [m["params"]["progress"] for m in messages if m.get("method") == "notifications/progress"] == [1]
     assert messages[-1]["result"]["content"][0]["text"] == "done"
-
-
-async def test_a_half_closed_client_gets_its_answer(bridge: Served) -> None:
-    opened, running = bridge.add_gate()
-    body = (
-        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nvim_wait","_meta":{'
-        f'"io.modelcontextprotocol/protocolVersion":"{STATELESS}",'
-        '"io.modelcontextprotocol/clientCapabilities":{}}}}'
-    )
-    token = bridge.parts.token
-    head = (
-        f"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nAccept: */*\r\n"
-        f"MCP-Protocol-Version: {STATELESS}\r\nMcp-Method: tools/call\r\nMcp-Name: nvim_wait\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
-    writer.write((head + body).encode())
-    await running()
-    opened.set()
-    async with asyncio.timeout(2):
-        assert b"200" in await reader.readline()
-    writer.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
-    writer.close()
 
 
 async def test_a_subscription_announces_changes_until_the_client_or_the_bridge_ends_it(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,34 +26,8 @@ from tests.support.served import TOKEN, eventually, served
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 
-async def work(ctx: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
-    ctx.progress(1, 2, "half")
-    await asyncio.sleep(0.01)
-    ctx.log("error", {"seen": True})
-    await asyncio.sleep(0.01)
-    return {"n": arguments["n"]}
-
-
 def fail(ctx: ToolContext, arguments: dict[str, Any]) -> None:
     raise FailError("not here", Code.NOT_FOUND)
-
-
-def prepare(editor: MemoryEditor) -> None:
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    editor.add_tool("work", work, inputSchema=schema, outputSchema=schema, title="Work")
-    editor.add_tool("fail", fail)
-    editor.add_resource("test://{id}", lambda ctx, arguments: f"the text of {arguments['id']}")
-    editor.add_prompt("hello", lambda ctx, arguments: "Say hello", {"to": lambda *given: ["Ada", "Bob"]})
-
-
-@asynccontextmanager
-async def our_client(mode: str, **options: Any) -> AsyncIterator[tuple[Client, MemoryEditor]]:
-    async with served(Settings(instructions="Use it.")) as bridge:
-        prepare(bridge.editor)
-        async with http_client({"Authorization": f"Bearer {TOKEN}"}) as http:
-            transport = streamable_http_client(bridge.url + "/mcp", http_client=http)
-            async with Client(transport, mode=mode, **options) as client:
-                yield client, bridge.editor
 
 
 async def test_log_messages_at_the_level_of_the_session_reach_the_client() -> None:
@@ -64,15 +36,22 @@ async def test_log_messages_at_the_level_of_the_session_reach_the_client() -> No
     async def on_log(params: t.LoggingMessageNotificationParams) -> None:
         seen.append(params)
 
-    async with our_client("legacy", logging_callback=on_log) as (client, _):
-        await client.call_tool("nvim_work", {"n": 1})
-        await eventually(lambda: seen)
-        assert (seen[0].level, seen[0].logger, seen[0].data) == ("error", "nvim_work", {"seen": True})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            await client.set_logging_level("critical")
-        await client.call_tool("nvim_work", {"n": 1})
-        assert len(seen) == 1
+    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> None:
+        ctx.log("error", {"seen": True})
+        await asyncio.sleep(0.01)
+
+    async with served() as bridge, http_client({"Authorization": f"Bearer {TOKEN}"}) as http:
+        bridge.editor.add_tool("work", work)
+        transport = streamable_http_client(bridge.url + "/mcp", http_client=http)
+        async with Client(transport, mode="legacy", logging_callback=on_log) as client:
+            await client.call_tool("nvim_work")
+            await eventually(lambda: seen)
+            assert (seen[0].level, seen[0].logger, seen[0].data) == ("error", "nvim_work", {"seen": True})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                await client.set_logging_level("critical")
+            await client.call_tool("nvim_work")
+            assert len(seen) == 1
 
 
 def test_every_outcome_becomes_a_tool_result() -> None:

@@ -37,18 +37,6 @@ async def bridge() -> AsyncIterator[Served]:
         yield made
 
 
-async def test_prompts_are_listed_and_returned_as_messages(bridge: Served) -> None:
-    session = await bridge.initialize()
-    prompts = (await bridge.ask(session, "prompts/list"))["result"]["prompts"]
-    assert [prompt["name"] for prompt in prompts] == ["fail", "greet"]
-    assert prompts[1]["arguments"] == [{"name": "name", "required": True}]
-    params = {"name": "greet", "arguments": {"name": "Ada"}}
-    messages = [{"role": "user", "content": {"type": "text", "text": "Greet Ada"}}]
-    assert (await bridge.ask(session, "prompts/get", params))["result"]["messages"] == messages
-    result = (await bridge.answer_stateless("prompts/get", params))[1]["result"]
-    assert (result["messages"], result["resultType"]) == (messages, "complete")
-
-
 async def test_invalid_names_and_arguments_differ_from_internal_failures(bridge: Served) -> None:
     session = await bridge.initialize()
     for params in ({"name": "none"}, {"name": "greet"}, {"name": "greet", "arguments": {"name": 5}}, {}):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -70,19 +69,6 @@ def counted(bridge: Served) -> int:
     return sum(bridge.editor.offers.subscribed.values())
 
 
-@pytest.mark.parametrize("era", ["sessions", "stateless"])
-async def test_text_bytes_and_templates_are_read(bridge: Served, era: str) -> None:
-    session = await session_of(bridge, era)
-    _, answer = await read(bridge, session, "test://a")
-    contents = [{"uri": "test://a", "mimeType": "text/markdown", "text": "text {}"}]
-    assert answer["result"]["contents"] == contents
-    assert answer["result"].get("ttlMs") == (0 if session is None else None)
-    _, answer = await read(bridge, session, "test://b")
-    assert base64.b64decode(answer["result"]["contents"][0]["blob"]) == b"\0\xff"
-    _, answer = await read(bridge, session, "test://t/x/y.lua")
-    assert answer["result"]["contents"][0]["text"] == "text {'path': 'x/y.lua'}"
-
-
 @pytest.mark.parametrize(("era", "code", "status"), [("sessions", -32002, 200), ("stateless", -32602, 400)])
 async def test_unknown_forbidden_and_unreadable_resources_have_the_same_error(
     bridge: Served, era: str, code: int, status: int
@@ -132,18 +118,6 @@ async def test_reported_field_names_are_short_and_values_are_not_repeated(bridge
     many = {str(number): number for number in range(1000)}
     answer = await bridge.ask(session, "prompts/get", {"name": "x", "arguments": many})
     assert len(answer["error"]["data"]["errors"]) == 5
-
-
-async def test_resources_and_templates_are_listed_in_sorted_pages(bridge: Served) -> None:
-    for n in range(1000):
-        bridge.editor.add_resource(f"many://{n:04}", text)
-    session = await bridge.initialize()
-    first = (await bridge.ask(session, "resources/list"))["result"]
-    assert len(first["resources"]) == 1000
-    second = (await bridge.ask(session, "resources/list", {"cursor": first["nextCursor"]}))["result"]
-    assert [item["uri"] for item in second["resources"]][:2] == ["test://a", "test://b"]
-    templates = (await bridge.ask(session, "resources/templates/list"))["result"]["resourceTemplates"]
-    assert [item["uriTemplate"] for item in templates] == ["test://t/{+path}"]
 
 
 def test_a_token_bucket_is_refilled_up_to_its_size() -> None:

@@ -24,7 +24,7 @@ async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
     begun = time.monotonic()
     started: list[Nvim] = []
 
-    def told(tally: restarts.Tally) -> None:
+    def report(tally: restarts.Tally) -> None:
         stdio, bridge, editor = tally.memory[-1]
         print(
             f"{(time.monotonic() - begun) / 60:5.1f} min: {tally.calls} calls, {sum(tally.failed.values())}"
@@ -40,7 +40,7 @@ async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
 
         try:
             return await restarts.run(
-                spawn, options.minutes * 60, every=options.every, pause=1 / options.rate, told=told
+                spawn, options.minutes * 60, every=options.every, pause=1 / options.rate, report=report
             )
         finally:
             for each in started:

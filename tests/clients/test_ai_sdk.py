@@ -74,7 +74,7 @@ async def test_ai_sdk(asking: Bridge, tmp_path: Path, transport: str, era: str, 
         assert await asking.nvim.lua("return Seen.late") == 1
 
         await asking.nvim.wait_for("return Seen.running == 1")
-        client.tell("abort")
+        client.send("abort")
         assert await client.line() == "nothing"
         await asking.nvim.wait_for("return Seen.running == 0")
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support import agents, bridge
 from tests.support import model as models
-from tests.support.agents import Place
+from tests.support.agents import Workspace
 from tests.support.bridge import Bridge
 from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Home, Nvim
@@ -65,7 +65,7 @@ class Claude:
         while not self.model.requests or QUICK not in self.model.requests[-1]:
             self.model.plan(Step(text="ready"))
             await self.prompt("Are you ready?")
-            await self.model.asked("Are you ready?")
+            await self.model.received("Are you ready?")
         await asyncio.sleep(1)  # it ends the answer
 
     async def call_quick(self, made: Bridge) -> None:
@@ -88,7 +88,7 @@ async def claude(home: Home, server: dict[str, object]) -> AsyncIterator[Claude]
         (cwd / ".mcp.json").write_text(json.dumps({"mcpServers": {"nvim-tools": server}}))
         allowed = {"permissions": {"allow": ["mcp__nvim-tools"]}, "enableAllProjectMcpServers": True}
         agents.write(home.make("home") / ".claude" / "settings.json", allowed)
-        async with agents.running("claude", Place(home, cwd, model)) as terminal:
+        async with agents.running("claude", Workspace(home, cwd, model)) as terminal:
             await terminal.shows("for shortcuts", timeout=60_000)
             yield Claude(terminal, model)
 
@@ -109,9 +109,9 @@ async def test_a_long_call_is_a_task_in_claude_code(start: Start, home: Home, tr
         await agent.has_tools()
         agent.model.plan(agent.model.call(SLOW), Step(text="it runs"), Step(text="it has ended"))
         await agent.prompt("Do it.")
-        await agent.model.asked("started server-side task")
+        await agent.model.received("started server-side task")
         await made.nvim.lua("Finish()")
-        await agent.model.asked("the result of the task")
+        await agent.model.received("the result of the task")
 
 
 async def test_claude_code_continues_over_stdio_after_restarts(start: Start, home: Home) -> None:
@@ -129,6 +129,6 @@ async def test_claude_code_continues_over_stdio_after_restarts(start: Start, hom
         await agent.call_quick(made)
         agent.model.plan(agent.model.call(SLOW), Step(text="it runs"), Step(text="it has ended"))
         await agent.prompt("Do it.")
-        await agent.model.asked("started server-side task")
+        await agent.model.received("started server-side task")
         await made.nvim.lua("Finish()")
-        await agent.model.asked("the result of the task")
+        await agent.model.received("the result of the task")

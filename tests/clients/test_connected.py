@@ -147,7 +147,7 @@ async def test_agents(stage: Stage, name: str, form: str) -> None:
     agent, text, (scope, *words) = AGENTS[name], f"{name} over {form}", FORMS[form]
     if words and agent.variable:
         words += ["--env", VARIABLE]
-    place = agents.Place(stage.home, stage.project, stage.model)
+    place = agents.Workspace(stage.home, stage.project, stage.model)
     argv, env = agents.AGENTS[name](stage.home, stage.project, stage.model)
     env[VARIABLE] = stage.bridge.token
     async with stage.connected(agent, scope, *words):

@@ -155,7 +155,7 @@ async def ask(nvim: Nvim, name: str) -> None:
     case, home = CASES[name], nvim.home
     project = home.make("cwd")
     async with models.serving() as model:
-        place = agents.Place(home, project, model)
+        place = agents.Workspace(home, project, model)
         argv, env = agents.AGENTS[name](home, project, model)
         told = await connect(nvim, project, case.client, *(("--project",) if case.project else ()))
         file = Path(told["lsp"])

@@ -229,7 +229,7 @@ async def staged(
     if selected:
         await selects_line_two(bridge.nvim)
     async with models.serving() as model:
-        place = agents.Place(home, folder, model)
+        place = agents.Workspace(home, folder, model)
         async with agents.running(case.name, place) as agent:
             stage = Stage(case, bridge.nvim, model, agent, file)
             try:
@@ -266,7 +266,7 @@ async def test_edits_are_decided_on_in_the_editor(
         await selects_line_two(stage.nvim)
         await selection_shows(stage)
         await stage.proposes("first change", "line one\nSECOND\nline three\n")
-        await stage.model.asked("line two")
+        await stage.model.received("line two")
         await stage.nvim.request("nvim_input", "<Esc>")
         await stage.decides("all")
         await stage.has("line one\nSECOND\nline three\n")
@@ -308,7 +308,7 @@ async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) 
         await selects_line_two(stage.nvim)
         await selection_shows(stage)
         await stage.asks("look at this", Step(text="seen"))
-        await stage.model.asked("line two")
+        await stage.model.received("line two")
         await stage.restarts()
         await stage.nvim.request("nvim_input", "<Esc>gg")
         await stage.agent.hides("a.txt#2", timeout=PATIENCE)
@@ -369,7 +369,7 @@ async def test_in_a_terminal_of_the_editor(
     (project / ".git").mkdir()
     (project / "a.txt").write_text(OLD)
     async with models.serving() as model:
-        folder = agents.program(name, agents.Place(home, project, model))
+        folder = agents.program(name, agents.Workspace(home, project, model))
         environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
         bridge = await support.start(
             spawn_nvim,
@@ -393,7 +393,7 @@ async def test_in_a_terminal_of_the_editor(
             await nvim.wait_for(shows, "look at this", timeout=PATIENCE)
             await asyncio.sleep(TYPED)
             await nvim.lua("vim.api.nvim_chan_send(vim.bo.channel, '\\r')")
-            await model.asked(agent.told)
+            await model.received(agent.told)
         except AssertionError as error:
             raise AssertionError(f"{error}:\n{await nvim.lua(f'return {SCREEN}')}") from error
         finally:
@@ -414,4 +414,4 @@ async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[N
     async with staged(case, spawn_nvim, home, integration, prepare, selected=True) as stage:
         await selection_shows(stage)
         await stage.asks("look at this", Step(text="seen"))
-        await stage.model.asked("line two")
+        await stage.model.received("line two")

@@ -72,14 +72,14 @@ async def test_typescript(
         assert counted["progress"][-1] == {"progress": 3, "total": 3, "message": "step 3"}
 
         await bridge.nvim.wait_for("return Seen.running == 1")
-        client.tell("abort")
+        client.send("abort")
         aborted = await client.line()
         assert "result" not in aborted, aborted
         await bridge.nvim.wait_for("return Seen.running == 0")
         reason = "disconnected" if protocol == STATELESS else "client"
         assert await bridge.nvim.lua("return Seen.cancelled") == [reason]
 
-        client.tell("wait for a change")
+        client.send("wait for a change")
         assert await client.line() == "waiting"
         await bridge.nvim.lua(
             """

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
 from tests.support.nvim import Nvim
-from tests.support.programs import editor, said, script
+from tests.support.programs import editor, output_of, script
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
@@ -120,7 +120,7 @@ async def test_ctrl_c(nvim: Nvim) -> None:
     process = await script("call_tool('hold')", nvim, NVIM=str(nvim.socket))
     await nvim.wait_for("return Seen.running == 1", timeout=10_000)
     process.send_signal(signal.SIGINT)
-    assert await said(process) == "KeyboardInterrupt"
+    assert await output_of(process) == "KeyboardInterrupt"
     await nvim.wait_for("return #Seen.cancelled == 1")
 
 

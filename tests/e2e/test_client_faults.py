@@ -12,7 +12,7 @@ import pytest
 
 from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
 from tests.support.nvim import Nvim
-from tests.support.programs import editor, said, script
+from tests.support.programs import editor, output_of, script
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
@@ -76,7 +76,7 @@ async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     process = await script("call_tool('hold')", nvim, NVIM=str(nvim.socket))
     await nvim.wait_for("return Seen.running == 1", timeout=10_000)
     process.kill()
-    await said(process)
+    await output_of(process)
     await nvim.wait_for("return Seen.cancelled[1] == 'disconnected'")
     await nvim.wait_for("return next(probe.wire_channels.attached) == nil")
 
@@ -122,4 +122,4 @@ async def test_what_is_imported(spawn_nvim: Spawn) -> None:
     heavy = "[m for m in ('asyncio', 'aiohttp', 'mcp', 'msgpack') if m in sys.modules]"
     code = f"before = {heavy}; ok = call_tool('echo')['ok']; print(before, ok, {heavy})"
     process = await script(code, nvim, NVIM=str(nvim.socket))
-    assert await said(process) == "[] True ['asyncio', 'msgpack']"
+    assert await output_of(process) == "[] True ['asyncio', 'msgpack']"

@@ -17,7 +17,7 @@ import pytest
 from mcp_tools_nvim.api import call_tool
 from tests.support.bridge import Bridge
 from tests.support.nvim import ROOT, Nvim
-from tests.support.programs import editor, said, script
+from tests.support.programs import editor, output_of, script
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
@@ -58,7 +58,7 @@ async def test_the_examples(spawn_nvim: Spawn) -> None:
     assert EXAMPLES
     for example in EXAMPLES:
         process = await script(example, nvim, NVIM=str(nvim.socket))
-        assert "the first line" in await said(process)
+        assert "the first line" in await output_of(process)
 
 
 async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None:
@@ -98,11 +98,11 @@ async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     gone = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); print(CALL['error'])"
     process = await script(gone.replace("CALL", "call_tool('echo')"), nvim)
-    assert "working directory does not exist" in await said(process)
+    assert "working directory does not exist" in await output_of(process)
     process = await script(
         gone.replace("CALL['error']", "call_tool('echo', value=1)['ok']"), nvim, NVIM=str(nvim.socket)
     )
-    assert await said(process) == "True"
+    assert await output_of(process) == "True"
 
 
 class Files:
@@ -170,6 +170,6 @@ async def test_no_editor(files: Files, spawn_nvim: Spawn) -> None:
     """Without any editor a script hears so, as a value."""
     nvim = await editor(spawn_nvim)
     process = await script(WHERE, nvim)
-    output = await asyncio.wait_for(said(process), 20)
+    output = await asyncio.wait_for(output_of(process), 20)
     assert "'ok': False" in output
     assert "no Neovim" in output

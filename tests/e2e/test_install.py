@@ -65,7 +65,7 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
     """The build step leaves a stamped environment that can import the bridge; a second run does nothing."""
     data, path = tmp_path / "data", environment.path_with(tmp_path / "path", uv=uv)
     first = environment.make_install(data, path)
-    built = environment.folder(data)
+    built = environment.directory(data)
     again = environment.make_install(data, path)
 
     assert first.returncode == 0, first.stdout + first.stderr
@@ -89,7 +89,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
     async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
         nvim = screen.nvim
         await screen.shows("[mcp-tools] ", "Run :McpTools install or welcome")
-        assert not environment.folder(home.make("data")).exists()
+        assert not environment.directory(home.make("data")).exists()
 
         await screen.command("McpTools install")
         await screen.shows("[mcp-tools] install: ")
@@ -192,7 +192,7 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     assert expected[has] in said
     assert expected[has].removeprefix("install: ") in report
     assert "then run :McpTools install" in report
-    assert not environment.folder(home.make("data")).exists()
+    assert not environment.directory(home.make("data")).exists()
 
 
 async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:

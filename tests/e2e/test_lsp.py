@@ -23,7 +23,7 @@ from mcp_tools_nvim.instances.proof import lsp_token
 from tests.support import bridge as support
 from tests.support import lsp
 from tests.support.bridge import Bridge
-from tests.support.lsp import Client, FailedError, place
+from tests.support.lsp import Client, FailedError, position
 from tests.support.nvim import Nvim
 from tests.support.rpc import GoneError
 from tests.unit.agents.agents import Agent, call, request
@@ -84,7 +84,7 @@ async def stage(spawn_nvim: Spawn) -> AsyncIterator[Stage]:
         await bridge.nvim.lua(lsp.STOP)
 
 
-PUT = place(4, 18)
+PUT = position(4, 18)
 """Where user.py calls `put`."""
 
 
@@ -101,7 +101,7 @@ async def test_requests_about_closed_files(stage: Stage) -> None:
         it = client.open(user)
         assert lines(await client.ask("textDocument/definition", **it, **PUT)) == [("shelf.py", 3)]
         # The second call is after a character that has two units.
-        second = place(4, len(USER.splitlines()[4].encode("utf-16-le")) // 2 - 5)
+        second = position(4, len(USER.splitlines()[4].encode("utf-16-le")) // 2 - 5)
         assert lines(await client.ask("textDocument/definition", **it, **second)) == [("shelf.py", 3)]
         assert "put" in (await client.ask("textDocument/hover", **it, **PUT))["contents"]["value"]
         uses = await client.ask("textDocument/references", **it, **PUT, context={"includeDeclaration": True})
@@ -119,7 +119,7 @@ async def test_call_hierarchy(stage: Stage) -> None:
     async with stage.client() as client:
         await client.initialize()
         it = client.open(stage.project / "shelf.py")
-        items = await client.ask("textDocument/prepareCallHierarchy", **it, **place(3, 9))
+        items = await client.ask("textDocument/prepareCallHierarchy", **it, **position(3, 9))
         assert [(one["name"], one["data"]["server"]) for one in items] == [("put", "basedpyright")]
         calls = await client.ask("callHierarchy/incomingCalls", item=items[0])
         starts = {one["start"]["character"] for one in calls[0]["fromRanges"]}
@@ -216,15 +216,15 @@ async def test_refusals(stage: Stage) -> None:
         assert raised.value.code == -32601
         for uri in ("file:///etc/passwd", *((stage.project / one).as_uri() for one in ("link.py", ".env"))):
             with pytest.raises(FailedError, match=r"outside the project|sensitive"):
-                await client.ask("textDocument/hover", textDocument={"uri": uri}, **place(0, 0))
+                await client.ask("textDocument/hover", textDocument={"uri": uri}, **position(0, 0))
         for bad in ({"uri": "untitled:1"}, {"uri": 7}, {}):
             with pytest.raises(FailedError, match="must"):
-                await client.ask("textDocument/hover", textDocument=bad, **place(0, 0))
+                await client.ask("textDocument/hover", textDocument=bad, **position(0, 0))
         with pytest.raises(FailedError, match="position"):
             await client.ask("textDocument/hover", **it, position={"line": "0"})
         it = client.open(stage.project / "shelf.py")
         with pytest.raises(FailedError, match="outside the project"):  # `str`, in a stub of the server
-            await client.ask("textDocument/definition", **it, **place(3, 25))
+            await client.ask("textDocument/definition", **it, **position(3, 25))
     # It is written a moment later.
     readable = (
         "local path = probe.audit.path(); return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path)"
@@ -248,11 +248,11 @@ async def test_life_without_an_editor(stage: Stage, home: Any, tmp_path: Path) -
         path.write_text("x = 1\n")
         it = client.open(path)
         with pytest.raises(FailedError, match="no Neovim with a running bridge"):
-            await client.ask("textDocument/hover", **it, **place(0, 0))
+            await client.ask("textDocument/hover", **it, **position(0, 0))
         assert await client.ask("shutdown") is None
         with pytest.raises(FailedError, match="shut down"):
-            await client.ask("textDocument/hover", **it, **place(0, 0))
-        told = {one["method"] for one in client.told}
+            await client.ask("textDocument/hover", **it, **position(0, 0))
+        told = {one["method"] for one in client.notifications}
         assert told == {"window/logMessage"}
         client.notify("exit")
         assert await client.process.wait() == 0
@@ -299,7 +299,7 @@ async def test_cancel(stage: Stage) -> None:
     async with stage.client() as client:
         await client.initialize()
         it = {"textDocument": {"uri": (stage.project / "a.txt").as_uri()}}
-        id_, answer = client.begin("textDocument/hover", **it, **place(0, 0))
+        id_, answer = client.begin("textDocument/hover", **it, **position(0, 0))
         await stage.nvim.wait_for("return asked", timeout=20_000)
         client.notify("$/cancelRequest", id=id_)
         async with asyncio.timeout(2):
@@ -318,7 +318,7 @@ async def test_a_thousand_requests_in_flight(stage: Stage) -> None:
         await client.ask("textDocument/hover", **it, **PUT)
         begun = time.monotonic()
         answers = [
-            client.begin("textDocument/definition", **it, **(PUT if n % 2 else place(3, 5)))[1]
+            client.begin("textDocument/definition", **it, **(PUT if n % 2 else position(3, 5)))[1]
             for n in range(1000)
         ]
         async with asyncio.timeout(60):
@@ -499,5 +499,5 @@ async def test_an_editor_that_denies_it(spawn_nvim: Spawn) -> None:
         await client.initialize()
         it = client.open(project / "a.py")
         with pytest.raises(FailedError, match="the user's configuration denies it"):
-            await client.ask("textDocument/hover", **it, **place(0, 0))
+            await client.ask("textDocument/hover", **it, **position(0, 0))
     assert not await bridge.nvim.lua("return vim.fn.execute('messages'):find('lsp_request')")

@@ -120,7 +120,7 @@ async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
     nvim = await spawn_nvim(init_lua=TOLD + packed(published), env=building())
 
     await works(nvim, home.make("data") / PACKED)
-    assert (environment.folder(home.make("data")) / environment.STAMP).exists()
+    assert (environment.directory(home.make("data")) / environment.STAMP).exists()
     assert "Run :McpTools install" not in "".join(await nvim.lua("return told"))
 
 
@@ -136,7 +136,7 @@ async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, 
     env = environment.variables(os.pathsep.join([str(uv.parent), os.environ["PATH"]]))
     init = TOLD + packed(published)
     first = await spawn_nvim(init_lua=init, env=env)
-    built = environment.folder(home.make("data"))
+    built = environment.directory(home.make("data"))
     await first.wait_for(f"return vim.uv.fs_stat([[{built}.lock]]) ~= nil", timeout=20_000)
     await first.stop()
 
@@ -168,7 +168,7 @@ async def test_lazy(
         env=home.environment() | building(),
         timeout=50,
     )
-    built = environment.folder(home.make("data"))
+    built = environment.directory(home.make("data"))
     assert (built / environment.STAMP).exists(), installing.stderr
     nvim = await spawn_nvim(init_lua=init)
 

@@ -80,7 +80,7 @@ async def test_a_server_at_a_url(bridge: Bridge, tmp_path: Path) -> None:
         assert await server.line() == ["cancelled"]
         await client.call_tool("ts__grow")
         await bridge.nvim.wait_for("return mcp_tools.list_tools().ts__grown ~= nil")
-        server.tell("forget")
+        server.send("forget")
         forgotten = error_of(await client.call_tool("ts__echo", {"text": "x"}))
         assert "does not know our session" in forgotten["message"]
         assert await server.line() == ["session", "tools"]

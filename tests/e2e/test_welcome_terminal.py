@@ -65,7 +65,7 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
 
 async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home: Home) -> None:
     """What is wrong with the options is told first; the hint comes with the next start."""
-    note = home.greeted()
+    note = home.mark_welcomed()
     note.unlink()
     init = INIT + "mcp_tools.setup({ aproval = {} })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
@@ -81,7 +81,7 @@ async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home:
 @pytest.mark.slow
 async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) -> None:
     """Enter does what is next: options, bridge, client, a try; then the client that was connected calls."""
-    home.greeted().unlink()
+    home.mark_welcomed().unlink()
     settings = home.make("home") / ".gemini" / "settings.json"
     settings.parent.mkdir()
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
@@ -123,7 +123,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
 @pytest.mark.slow
 async def test_the_line_comes_once(nvim_program: Path, home: Home) -> None:
     """Who has had a bridge is not greeted again."""
-    home.greeted().unlink()
+    home.mark_welcomed().unlink()
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
         await screen.shows(HINT)
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:

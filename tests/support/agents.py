@@ -1,7 +1,7 @@
-"""The agents for the terminal that find an editor by themselves, each in a terminal of its own.
+"""The terminal agents that find an editor automatically, each in its own terminal.
 
-They come from npm by the lock of tests/clients/npm, which `install` brings to `.deps/agents`. None has an
-account; a proxy that is not there keeps them from asking anybody but loopback.
+`install` installs them into `.deps/agents` from the npm lock in tests/clients/npm. None has an account, and a
+proxy that does not exist limits them to loopback.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ LOCK = ROOT / "tests" / "clients" / "npm"
 TARGET = ROOT / ".deps" / "agents"
 MODULES = TARGET / "node_modules"
 SIZE = ("-x", "120", "-y", "40")
-GROUP = 500  # ms that what was killed may take; where nobody reaps it is never gone
+GROUP = 500  # ms for a killed group to end; without a reaper it never does
 NOWHERE = "http://127.0.0.1:9"
 
 Setup = Callable[[Home, Path, Model], tuple[list[str], dict[str, str]]]
 
 
 def install() -> None:
-    """Install what the lock pins, unless it is there; skip the test where it cannot be had."""
+    """Installs the locked packages unless they are installed; skips the test if that fails."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         pytest.skip("the lock of tests/clients/npm is for Linux on x86-64")
     sys.path.insert(0, str(ROOT / "scripts"))
@@ -46,7 +46,7 @@ def install() -> None:
     try:
         _npm.install(LOCK, TARGET)
     except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"what tests/clients/npm pins could not be installed: {error}")
+        pytest.skip(f"the packages of tests/clients/npm could not be installed: {error}")
     finally:
         sys.path.remove(str(ROOT / "scripts"))
 
@@ -57,7 +57,7 @@ def write(path: Path, value: object) -> None:
 
 
 def claude(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Claude Code, with every dialog of its first start behind it."""
+    """Claude Code, with every dialog of its first start answered."""
     project = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
     project |= {"enabledMcpjsonServers": ["nvim-tools"]}
     settings = {"hasCompletedOnboarding": True, "theme": "dark", "autoConnectIde": True}
@@ -74,7 +74,7 @@ def claude(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, st
 
 
 def gemini(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Gemini CLI, which its person has told `/ide enable`."""
+    """Gemini CLI, after `/ide enable`."""
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "privacy": {"usageStatisticsEnabled": False},
@@ -88,13 +88,13 @@ def gemini(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, st
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GEMINI_CLI_NO_RELAUNCH": "1",
         "HTTP_PROXY": "",
-        "HTTPS_PROXY": "",  # it would ask even loopback by it
-        "SSH_CONNECTION": "127.0.0.1 1 127.0.0.1 22",  # in a container it would look for the editor outside
+        "HTTPS_PROXY": "",  # it would use it even for loopback
+        "SSH_CONNECTION": "127.0.0.1 1 127.0.0.1 22",  # in a container it would search outside
     }
 
 
 def qwen(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Qwen Code, which its person has told `/ide enable`."""
+    """Qwen Code, after `/ide enable`."""
     settings = {
         "security": {"auth": {"selectedType": "openai"}},
         "model": {"name": "mock"},
@@ -112,7 +112,7 @@ def qwen(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]
 
 
 def copilot(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Copilot CLI, whose person trusts the folder and the project, which may be another."""
+    """Copilot CLI, whose user trusts the working directory and the project."""
     trusted = [str(cwd.resolve()), str(home.make("project").resolve())]
     settings = {"trusted_folders": trusted, "banner": "never"}
     write(home.make("home") / ".copilot" / "config.json", settings)
@@ -149,21 +149,13 @@ def opencode(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, 
 
 
 def entry(package: str, program: str) -> Path:
-    """The script that a package names for a program."""
-    folder = MODULES / package
-    script = json.loads((folder / "package.json").read_text())["bin"]
-    return folder / (script if isinstance(script, str) else script[program])
+    """The script of a program in a package."""
+    directory = MODULES / package
+    script = json.loads((directory / "package.json").read_text())["bin"]
+    return directory / (script if isinstance(script, str) else script[program])
 
 
-AGENTS: dict[str, Setup] = {
-    "claude": claude,
-    "gemini": gemini,
-    "qwen": qwen,
-    "copilot": copilot,
-    "opencode": opencode,
-}
-
-
+AGENTS: dict[str, Setup] = {each.__name__: each for each in (claude, gemini, qwen, copilot, opencode)}
 ALONE: dict[str, tuple[str, ...]] = {
     "claude": ("--allowedTools", "mcp__nvim-tools", "-p"),
     "gemini": ("--approval-mode", "yolo", "-p"),
@@ -171,18 +163,12 @@ ALONE: dict[str, tuple[str, ...]] = {
     "copilot": ("--allow-all-tools", "-p"),
     "opencode": ("run",),
 }
-"""Without a terminal: before the one prompt that they answer; they ask nobody then."""
+"""Options to answer one prompt without a terminal and without asking."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an agent runs.
-
-    Attributes:
-        home: its folders; the same as those of the editor, or they would not meet.
-        cwd: the folder that it is started in.
-        model: whom it asks.
-    """
+class Workspace:
+    """Where an agent runs: the home of the editor, a working directory, and its model."""
 
     home: Home
     cwd: Path
@@ -190,7 +176,7 @@ class Place:
 
 
 def environment(home: Home) -> dict[str, str]:
-    """What a shell has, and nothing of the person who runs the tests."""
+    """The variables of a shell, without those of the user who runs the tests."""
     own = home.environment()
     kept = {name: own[name] for name in own if name.startswith("XDG_") or name in ("HOME", "TMPDIR")}
     kept["PATH"] = f"{node.NODE.parent}{os.pathsep}/usr/local/bin:/usr/bin:/bin"
@@ -200,42 +186,45 @@ def environment(home: Home) -> dict[str, str]:
     return kept
 
 
-def program(name: str, place: Place) -> Path:
-    """A folder for PATH in which the agent is a program, as a person has it installed.
-
-    What whoever starts it adds by flags and variables counts; no file of its own home knows of them.
-    """
-    argv, own = AGENTS[name](place.home, place.cwd, place.model)
-    folder = place.home.make("bin")
-    kept = environment(place.home) | own
+def program(name: str, workspace: Workspace) -> Path:
+    """A directory for PATH with the agent as a program, which accepts more flags and variables."""
+    argv, own = AGENTS[name](workspace.home, workspace.cwd, workspace.model)
+    directory = workspace.home.make("bin")
+    kept = environment(workspace.home) | own
     kept["PATH"] = f"{node.NODE.parent}{os.pathsep}/usr/local/bin:/usr/bin:/bin"
     words = shlex.join(["env", *(f"{key}={value}" for key, value in kept.items() if value), *argv])
-    script = folder / name
+    script = directory / name
     script.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     script.chmod(0o700)
-    return folder
+    return directory
 
 
 async def answer(
-    name: str, place: Place, prompt: str, made: tuple[list[str], dict[str, str]], timeout: int = 60_000
+    name: str,
+    workspace: Workspace,
+    prompt: str,
+    made: tuple[list[str], dict[str, str]],
+    timeout: int = 60_000,
 ) -> str:
-    """What an agent says to one prompt without a terminal.
+    """The answer of an agent to one prompt, without a terminal.
 
     Args:
         name: of the agent.
-        place: where it runs.
-        prompt: for it.
-        made: what its function of `AGENTS` has given; it is not called again, as it writes the settings anew.
-        timeout: ms that it may take.
+        workspace: where it runs.
+        prompt: the text.
+        made: result of its function in `AGENTS`, which writes the settings.
+        timeout: in ms.
     """
     argv, own = made
-    own = own | {"MCP_CONNECTION_NONBLOCKING": "0"}  # else Claude Code asks its model before it has our tools
-    env = {key: value for key, value in (environment(place.home) | own).items() if value}
+    own = own | {
+        "MCP_CONNECTION_NONBLOCKING": "0"
+    }  # Claude Code waits for our tools before it asks its model
+    env = {key: value for key, value in (environment(workspace.home) | own).items() if value}
     process = await processes.start(
         *argv,
         *ALONE[name],
         prompt,
-        cwd=place.cwd,
+        cwd=workspace.cwd,
         env=env,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -250,14 +239,14 @@ async def answer(
 
 
 @contextlib.asynccontextmanager
-async def running(name: str, place: Place, **more: str) -> AsyncIterator[Terminal]:
+async def running(name: str, workspace: Workspace, **more: str) -> AsyncIterator[Terminal]:
     """An agent in a terminal; `more` are variables."""
-    argv, own = AGENTS[name](place.home, place.cwd, place.model)
-    env = environment(place.home) | own | more
-    terminal = Terminal(place.home.path / f"{name}.sock", env)
+    argv, own = AGENTS[name](workspace.home, workspace.cwd, workspace.model)
+    env = environment(workspace.home) | own | more
+    terminal = Terminal(workspace.home.path / f"{name}.sock", env)
     env = {key: value for key, value in env.items() if value}
     command = shlex.join(["env", "-i", *(f"{key}={value}" for key, value in env.items()), *argv])
-    await terminal.tmux("new-session", "-d", *SIZE, "-c", str(place.cwd), "exec " + command)
+    await terminal.tmux("new-session", "-d", *SIZE, "-c", str(workspace.cwd), "exec " + command)
     pid = int(await terminal.tmux("display-message", "-p", "#{pane_pid}"))
     try:
         yield terminal
@@ -267,10 +256,7 @@ async def running(name: str, place: Place, **more: str) -> AsyncIterator[Termina
 
 
 async def ended(pid: int, timeout: int = 5_000) -> None:
-    """Wait until a process whose terminal was closed has ended; after `timeout` ms it is killed.
-
-    What it has started goes with it: it would write into a home that is thrown away.
-    """
+    """Waits for the end of a process whose terminal was closed; after `timeout` ms its group is killed."""
     with contextlib.suppress(ProcessLookupError, TimeoutError):
         async with asyncio.timeout(timeout / 1000):
             while True:

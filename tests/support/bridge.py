@@ -22,7 +22,7 @@ Transport = Literal["sessions", "stateless", "sse"]
 TRANSPORTS: tuple[Transport, ...] = ("sessions", "stateless", "sse")
 
 ROOT_TOOLS = f"dofile([[{ROOT / 'tests' / 'e2e' / 'tools.lua'}]])"
-"""Lua that registers a tool of every kind."""
+"""Lua that registers the tools of tests/e2e/tools.lua."""
 
 INIT = """
 _G.mcp_tools = require('mcp-tools')
@@ -33,7 +33,7 @@ mcp_tools.setup(vim.tbl_deep_extend('force', {{ bridge = {{ python = [[{python}]
 
 
 def with_limits(setup: str = "{}", **limits: int) -> str:
-    """Options in Lua that also shorten times of the bridge which are no options."""
+    """Options in Lua that also change limits that are not options."""
     values = ", ".join(f"{name} = {ms}" for name, ms in limits.items())
     change = f"for k, v in pairs({{ {values} }}) do probe.settings.limits[k] = v end"
     return f"(function() {change} return {setup} end)()"
@@ -41,7 +41,7 @@ def with_limits(setup: str = "{}", **limits: int) -> str:
 
 @dataclass
 class Bridge:
-    """A bridge that is ready."""
+    """A running bridge."""
 
     nvim: Nvim
     port: int
@@ -49,12 +49,12 @@ class Bridge:
 
     @property
     def url(self) -> str:
-        """Where everything is, without a path."""
+        """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def headers(self) -> dict[str, str]:
-        """What opens the door."""
+        """The header with the token."""
         return {"Authorization": f"Bearer {self.token}"}
 
     async def pid(self) -> int:
@@ -71,7 +71,7 @@ class Bridge:
 async def start(
     spawn_nvim: Callable[..., Awaitable[Nvim]], *, init: str = "", setup: str = "{}", **options: Any
 ) -> Bridge:
-    """Start a Neovim, its bridge, and wait until that is ready.
+    """Starts a Neovim and its bridge.
 
     Args:
         spawn_nvim: the fixture.
@@ -86,7 +86,7 @@ async def start(
 
 
 async def ready(nvim: Nvim) -> Bridge:
-    """Wait until the bridge of `nvim` can be reached."""
+    """Waits until the bridge of `nvim` is ready."""
     endpoint = await nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
     return Bridge(nvim, endpoint["port"], endpoint["token"])
 
@@ -96,13 +96,13 @@ def http_client(
     timeout: httpx2.Timeout | float | None = 60,
     auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
-    """A client, in the shape of the SDK's `httpx_client_factory`: loopback needs no certificates."""
+    """A client with the signature of the SDK's `httpx_client_factory`."""
     return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, verify=False, trust_env=False)
 
 
 @contextlib.contextmanager
 def closing_quietly() -> Iterator[asyncio.Event]:
-    """A message that comes while the SDK's client over SSE closes breaks its reader; set before that."""
+    """Ignores that a message breaks the SDK's SSE client while it closes; set the event before that."""
     closing = asyncio.Event()
     try:
         yield closing
@@ -115,7 +115,7 @@ def closing_quietly() -> Iterator[asyncio.Event]:
 async def connect(
     bridge: Bridge, transport: Transport, query: str = "", **options: Any
 ) -> AsyncIterator[Client]:
-    """A client of the official Python SDK that is connected by `transport`; `query` ends its URL."""
+    """A client of the official Python SDK over `transport`; `query` is added to the URL."""
     if transport == "sse":
         source = sse_client(f"{bridge.url}/sse{query}", bridge.headers, httpx_client_factory=http_client)
         with closing_quietly() as closing:

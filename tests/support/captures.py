@@ -1,6 +1,6 @@
-"""Kept captures: what a screen shows, with the groups and colours of its cells, compared with how it was.
+"""Stored captures of screens, with highlight groups and colors, compared with the current screen.
 
-A capture is `FOLDER/NAME.txt`. Where one Neovim draws something else, its own is `FOLDER/NAME.nvim-0.10.txt`.
+A capture is `DIRECTORY/NAME.txt`. If a Neovim version differs, its own is `DIRECTORY/NAME.nvim-0.10.txt`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 from .rpc import Rpc
 from .terminal import HEIGHT, PATIENCE, WIDTH, Terminal
 
-CALM = 0.6  # s without a change, after which a screen is written as the one to keep
+CALM = 0.6  # s without a change before a screen is stored
 
-REMEDY = "run with --update-captures, look at it, and keep it"
+REMEDY = "run with --update-captures, check the result, and commit it"
 
 LETTERS = string.ascii_lowercase + string.ascii_uppercase + string.digits
-OF_NEOVIM = ("StatusLine", "TabLine")  # its own colours of these are others in each version, and not ours
+OF_NEOVIM = ("StatusLine", "TabLine")  # Neovim's colors, which differ between versions
 STYLES = ("bold", "italic", "underline", "undercurl", "strikethrough", "reverse")
 
 
 class Screen:
-    """The cells of a screen as Neovim sends them to a UI, which says the groups that made their colours."""
+    """The cells of a screen and the highlight groups of their colors, as Neovim sends them to a UI."""
 
     def __init__(self) -> None:
         self.cells: list[list[tuple[str, int]]] = []
@@ -35,12 +35,12 @@ class Screen:
         self.default = ""
         self.cursor = (0, 0)
 
-    def take(self, name: str, arguments: list[Any]) -> None:
-        """One event of `:help ui-linegrid`."""
+    def handle(self, name: str, arguments: list[Any]) -> None:
+        """Handles an event of `:help ui-linegrid`."""
         if name in ("grid_resize", "grid_clear"):
             self.cells = [[(" ", 0)] * WIDTH for _ in range(HEIGHT)]
         elif name == "default_colors_set":
-            self.default = colours({"foreground": arguments[0], "background": arguments[1]})
+            self.default = colors({"foreground": arguments[0], "background": arguments[1]})
         elif name == "hl_attr_define":
             self.styles[arguments[0]] = style(arguments[1], arguments[3])
         elif name == "grid_cursor_goto":
@@ -67,7 +67,7 @@ class Screen:
         return ["".join(cell for cell, _ in row).rstrip() for row in self.cells]
 
     def __str__(self) -> str:
-        """Rows of text, the same cells with a letter for how each is drawn, and what the letters mean."""
+        """Rows of text, rows with a letter for the style of each cell, and a legend."""
         letters = {"": "."}
         rows = []
         for row in self.cells:
@@ -75,13 +75,13 @@ class Screen:
                 letters.setdefault(self.styles.get(known, "?"), LETTERS[min(len(letters), len(LETTERS)) - 1])
             rows.append("".join(letters[self.styles.get(known, "?")] for _, known in row))
         legend = [f"{letter}  {style or self.default}" for style, letter in letters.items()]
-        place = f"cursor: row {self.cursor[0] + 1}, column {self.cursor[1] + 1}"
+        cursor = f"cursor: row {self.cursor[0] + 1}, column {self.cursor[1] + 1}"
         text = [re.sub(r"(?<=mcp-tools://)(\w+)/\d+", r"\1/NUMBER", row) for row in self.text()]
-        return "\n".join([*text, "", *rows, "", *legend, "", place])
+        return "\n".join([*text, "", *rows, "", *legend, "", cursor])
 
 
-def colours(attributes: Mapping[str, Any]) -> str:
-    """Colours and styles in words."""
+def colors(attributes: Mapping[str, Any]) -> str:
+    """Colors and styles as text."""
     words = [
         f"{key}=#{attributes[long]:06x}"
         for key, long in (("fg", "foreground"), ("bg", "background"), ("sp", "special"))
@@ -91,16 +91,16 @@ def colours(attributes: Mapping[str, Any]) -> str:
 
 
 def style(attributes: Mapping[str, Any], made_of: list[Mapping[str, Any]]) -> str:
-    """How a cell is drawn: groups from the lowest to the topmost, then what they come to."""
+    """The style of a cell: its groups from the lowest to the topmost, then the result."""
     names = [each.get("ui_name") or each.get("hi_name") or each["kind"] for each in made_of]
     once = [name for at, name in enumerate(names) if at == 0 or names[at - 1] != name]
-    own = "" if once and once[-1].startswith(OF_NEOVIM) else colours(attributes)
+    own = "" if once and once[-1].startswith(OF_NEOVIM) else colors(attributes)
     return " ".join(filter(None, ["+".join(once), own]))
 
 
 @asynccontextmanager
 async def mirrored(terminal: Terminal) -> AsyncIterator[Callable[[], Awaitable[Screen]]]:
-    """A second UI of the same size; what is yielded waits for a whole frame, and returns the screen."""
+    """A second UI of the same size; the yielded function waits for a frame and returns the screen."""
     rpc = await Rpc.connect(terminal.nvim.socket)
     screen = Screen()
 
@@ -110,7 +110,7 @@ async def mirrored(terminal: Terminal) -> AsyncIterator[Callable[[], Awaitable[S
             assert method == "redraw"
             for name, *calls in events:
                 for arguments in calls:
-                    screen.take(name, arguments)
+                    screen.handle(name, arguments)
             if events[-1][0] == "flush":
                 return screen
 
@@ -123,41 +123,35 @@ async def mirrored(terminal: Terminal) -> AsyncIterator[Callable[[], Awaitable[S
 
 
 class Captures:
-    """The captures of a folder, for one Neovim.
+    """The captures in a directory, for one Neovim version such as `0.11`; `update` rewrites them."""
 
-    Args:
-        folder: where they are.
-        version: `0.11`.
-        update: write them anew.
-    """
-
-    def __init__(self, folder: Path, version: str, update: bool) -> None:
-        self.folder, self.version, self.update = folder, version, update
+    def __init__(self, directory: Path, version: str, update: bool) -> None:
+        self.directory, self.version, self.update = directory, version, update
 
     def kept(self, name: str) -> str | None:
-        """What is kept for this Neovim."""
-        own = self.folder / f"{name}.nvim-{self.version}.txt"
-        path = own if own.exists() else self.folder / f"{name}.txt"
+        """The capture for this Neovim."""
+        own = self.directory / f"{name}.nvim-{self.version}.txt"
+        path = own if own.exists() else self.directory / f"{name}.txt"
         return path.read_text().rstrip("\n") if path.exists() else None
 
     def write(self, name: str, now: str) -> None:
-        """Keep it; at the end of the run, `join` makes one of those that are the same on all Neovims."""
-        path = self.folder / f"{name}.nvim-{self.version}.txt"
+        """Stores a capture; at the end of the run `join` merges those that are the same on all Neovims."""
+        path = self.directory / f"{name}.nvim-{self.version}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(now + "\n")
 
     def matches(self, name: str, now: str) -> None:
-        """Compare a text with the one that is kept."""
+        """Compares a text with its capture."""
         if self.update:
             self.write(name, now)
         kept = self.kept(name)
-        assert kept is not None, f"{name} is not kept: {REMEDY}"
+        assert kept is not None, f"{name} has no capture: {REMEDY}"
         assert now == kept, difference(name, kept, now)
 
     async def shows(self, terminal: Terminal, name: str) -> None:
-        """Wait until a screen is as it is kept, or calm when it is to be kept."""
+        """Waits until a screen matches its capture, or does not change while captures are updated."""
         kept, now = None if self.update else self.kept(name), ""
-        assert self.update or kept is not None, f"{name} is not kept: {REMEDY}"
+        assert self.update or kept is not None, f"{name} has no capture: {REMEDY}"
         async with mirrored(terminal) as frame:
             try:
                 async with asyncio.timeout(PATIENCE / 1000):
@@ -167,29 +161,29 @@ class Captures:
                         now = str(screen)
             except TimeoutError:
                 assert kept is None, difference(name, kept, now)
-            # The second UI is no other screen than the one in the terminal.
+            # The second UI shows the same as the terminal.
             await terminal.until(lambda text: plain(text) == plain("\n".join(screen.text())), f"{name} in it")
         if self.update:
             self.write(name, now)
 
 
 def plain(screen: str) -> list[str]:
-    """Rows without what no person sees."""
+    """Rows without trailing blanks."""
     return [row.rstrip() for row in screen.rstrip().splitlines()]
 
 
 def difference(name: str, kept: str, now: str) -> str:
-    """What is another, as a diff."""
-    before = f"{name} as kept"
+    """The difference as a diff."""
+    before = f"{name} as stored"
     lines = difflib.unified_diff(kept.splitlines(), now.splitlines(), before, "now", lineterm="", n=1)
-    return "\n".join([f"it is drawn otherwise; if that is meant: {REMEDY}", *lines])
+    return "\n".join([f"the screen has changed; if that is intended: {REMEDY}", *lines])
 
 
-def join(folder: Path, required: str) -> None:
-    """Make one capture of those that are the same; the required Neovim's is what others are compared with."""
-    for own in sorted(folder.rglob(f"*.nvim-{required}.txt")):
+def join(directory: Path, required: str) -> None:
+    """Merges captures that are the same as that of the required Neovim."""
+    for own in sorted(directory.rglob(f"*.nvim-{required}.txt")):
         own.rename(own.with_name(own.name.replace(f".nvim-{required}", "")))
-    for own in sorted(folder.rglob("*.nvim-*.txt")):
+    for own in sorted(directory.rglob("*.nvim-*.txt")):
         common = own.with_name(own.name[: own.name.index(".nvim-")] + ".txt")
         if common.exists() and common.read_text() == own.read_text():
             own.unlink()

@@ -1,4 +1,4 @@
-"""The plugin's own Python environment, built as a build step builds it."""
+"""The Python environment of the plugin, built like a plugin manager builds it."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ UV = Path(sys.executable).with_name("uv")
 UV_CACHE = os.environ.get("UV_CACHE_DIR") or str(
     Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "uv"
 )
-"""The person's own, read before the tests have folders of their own: what is there is not fetched again."""
-PERSON = os.path.expanduser("~")
-"""Where the person's settings for package indexes are."""
+"""The cache of the user, so that packages are not downloaded again."""
+USER_HOME = os.path.expanduser("~")
+"""Has the user's settings for package indexes."""
 TOOLS = ("make", "sh", "git", "uname", "env", "mkdir", "rm", "cat")
 """Other programs that a build step or a plugin manager may start."""
 
 
 def lock_hash(root: Path = ROOT) -> str:
-    """What the stamp of a current environment holds."""
+    """The stamp of an up-to-date environment."""
     return hashlib.sha256((root / LOCK.name).read_bytes()).hexdigest()
 
 
-def folder(data: Path) -> Path:
-    """Where the environment is below XDG_DATA_HOME."""
+def directory(data: Path) -> Path:
+    """The directory of the environment in XDG_DATA_HOME."""
     return data / "nvim" / "mcp-tools" / "venv"
 
 
-def path_with(place: Path, *, uv: bool) -> str:
-    """A PATH that holds one Python and, if wanted, `uv`, and nothing else that could build an environment."""
-    place.mkdir()
-    (place / "python3").symlink_to(sys.executable)
+def path_with(target: Path, *, uv: bool) -> str:
+    """A PATH with one Python, optionally `uv`, and nothing else that can build an environment."""
+    target.mkdir()
+    (target / "python3").symlink_to(sys.executable)
     if uv:
-        (place / "uv").symlink_to(UV)
+        (target / "uv").symlink_to(UV)
     for name in TOOLS:
         if found := shutil.which(name):
-            (place / name).symlink_to(found)
-    return str(place)
+            (target / name).symlink_to(found)
+    return str(target)
 
 
 def variables(path: str) -> dict[str, str]:
     """Environment variables for building."""
-    return {"PATH": path, "UV_CACHE_DIR": UV_CACHE, "UV_LINK_MODE": "copy", "HOME": PERSON}
+    return {"PATH": path, "UV_CACHE_DIR": UV_CACHE, "UV_LINK_MODE": "copy", "HOME": USER_HOME}
 
 
 def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess.CompletedProcess[str]:
-    """Run `make install` in this checkout; at most `timeout` ms."""
-    # `make test` may be what runs this; a person's make knows nothing of it.
+    """Runs `make install` in this checkout; `timeout` in ms."""
+    # Without the variables of `make test`, which may run this.
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
@@ -68,20 +68,19 @@ def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess
 
 
 def pretend(home: Home, stamp: str, *, flags: str = "") -> Path:
-    """An environment as if it had been built, for the lock with the hash `stamp`; `flags` are Python's."""
-    place = folder(home.make("data"))
-    python = place / "bin" / "python"
+    """Creates an environment that looks built for the lock with the hash `stamp`; `flags` are Python's."""
+    built = directory(home.make("data"))
+    python = built / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(
-        f'#!/bin/sh\nexec {sys.executable} {flags} "$@"\n'
-    )  # a link alone would not find the packages
+    # A link would not find the packages.
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} {flags} "$@"\n')
     python.chmod(0o755)
-    (place / STAMP).write_text(stamp + "\n")
-    return place
+    (built / STAMP).write_text(stamp + "\n")
+    return built
 
 
-def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
-    """A package of one module that holds a number."""
+def wheel(directory: Path, name: str, version: str, needs: str = "") -> Path:
+    """Creates a package of one module with a number."""
     module, info = f"mcpt_{name}", f"mcpt_{name}-{version}.dist-info"
     requires = f"Requires-Dist: {needs}\n" if needs else ""
     files = {
@@ -89,8 +88,8 @@ def wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcpt-{name}\nVersion: {version}\n{requires}",
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
-    folder.mkdir(exist_ok=True)
-    path = folder / f"mcpt_{name}-{version}-py3-none-any.whl"
+    directory.mkdir(exist_ok=True)
+    path = directory / f"mcpt_{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for file, text in files.items():
             archive.writestr(file, text)

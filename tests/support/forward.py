@@ -1,4 +1,4 @@
-"""A forwarder, as `ssh -L` is one: a port or a unix socket here leads to one that is somewhere else."""
+"""A forwarder like `ssh -L`, from a port or unix socket to another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Address = str
 
 
 class Forwarder:
-    """One address that leads to another."""
+    """Forwards connections to `here` to `there`."""
 
     def __init__(self, here: Address, there: Address) -> None:
         self.here = here
@@ -20,7 +20,7 @@ class Forwarder:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
-        """Listen; port 0 becomes a free one, in `here`."""
+        """Listens; port 0 becomes a free one, in `here`."""
         if "/" in self.here:
             self._server = await asyncio.start_unix_server(self._carry, self.here)
             return
@@ -30,7 +30,7 @@ class Forwarder:
         self.here = f"{host}:{self._server.sockets[0].getsockname()[1]}"
 
     async def cut(self) -> None:
-        """End what is connected, and listen no more."""
+        """Closes all connections and the port."""
         if self._server:
             self._server.close()
         for task in list(self._tasks):
@@ -56,7 +56,7 @@ class Forwarder:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
         except OSError:
-            pass  # nobody is there: the client sees the end
+            pass  # no listener: the client sees the end
         finally:
             for stream in streams:
                 stream.close()
@@ -77,7 +77,7 @@ def _split(address: Address) -> tuple[str, int]:
 
 @contextlib.asynccontextmanager
 async def forwarded(here: Address, there: Address) -> AsyncIterator[Forwarder]:
-    """A forwarder that runs."""
+    """Runs a forwarder."""
     forwarder = Forwarder(here, there)
     await forwarder.serve()
     try:

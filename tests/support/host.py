@@ -24,7 +24,7 @@ DECLARED: dict[str, Any] = {
     "write": {"enabled": False},
     "schemes": ["files"],
 }
-"""As the extension's authors declare it."""
+"""The declaration of the extension's authors."""
 
 NOT_FOUND, RATE_LIMITED, TOO_LARGE, INVALID = -32002, -32004, -32005, -32602
 
@@ -33,7 +33,7 @@ Answer = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 @dataclass
 class File:
-    """One file: a text, or bytes."""
+    """A file with text or bytes."""
 
     content: str | bytes
     mime_type: str = "text/plain"
@@ -46,10 +46,10 @@ class Host:
 
     Attributes:
         files: by their URI.
-        declared: what `initialize` says.
-        place: where it says so.
-        answer: instead of reading and listing `files`.
-        asked: every request of the server, in order.
+        declared: the capability.
+        place: key of the capabilities, `extensions` or `experimental`.
+        answer: replaces reading and listing `files`.
+        asked: every request of the server.
     """
 
     files: dict[str, File] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Host:
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     async def request(self, method: str, params: Mapping[str, Any] | None) -> dict[str, Any]:
-        """What the server gets."""
+        """Answers a request of the server."""
         given = dict(params or {})
         self.asked.append((method, given))
         if self.answer is not None:
@@ -76,7 +76,7 @@ class Host:
         return {"contents": [shown | {"text": file.content}]}
 
     def list(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The files that fit."""
+        """The files that match the filter."""
         wanted = params.get("_meta", {}).get("filter", {})
         if wanted.get("scheme", "files") != "files":
             raise MCPError(INVALID, "Unsupported URI scheme", {"supported": ["files"]})
@@ -91,7 +91,7 @@ class Host:
 
 
 class HostSession(ClientSession):
-    """The SDK's session, which answers two more methods."""
+    """The SDK's session, with two more methods."""
 
     def __init__(self, host: Host, *streams: Any) -> None:
         super().__init__(*streams, extensions=_at(host, "extensions"))
@@ -109,7 +109,7 @@ class HostSession(ClientSession):
 
 @contextlib.asynccontextmanager
 async def hosted(bridge: Bridge, transport: Transport, host: Host) -> AsyncIterator[HostSession]:
-    """A session that is connected by `transport`."""
+    """A session over `transport`."""
     async with contextlib.AsyncExitStack() as stack:
         closing = stack.enter_context(closing_quietly())
         if transport == "sse":

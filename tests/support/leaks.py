@@ -1,7 +1,7 @@
-"""Processes that a test left behind.
+"""Processes that a test left running.
 
-Every process of the run inherits a mark in its environment. That finds orphans too, such as a bridge that
-outlives its Neovim. Where there is no /proc, nothing is found.
+Every process of the run inherits a mark in its environment, which also finds orphans, such as a bridge that
+outlives its Neovim. Without /proc nothing is found.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import time
 MARK = "MCPT_RUN"
 
 foreign: set[int] = set()
-"""Live processes without the mark, which need no second look."""
+"""Processes without the mark."""
 
 
 def mark() -> None:
-    """Mark whatever this process starts from now on."""
+    """Marks all processes started from now on."""
     os.environ[MARK] = str(os.getpid())
 
 
 def descendants() -> dict[int, str]:
-    """Every live process that this one has started, directly or not, with its command line."""
+    """The running descendants of this process, with their command lines."""
     try:
         live = {int(name) for name in os.listdir("/proc") if name.isdigit()}
     except FileNotFoundError:
@@ -30,14 +30,14 @@ def descendants() -> dict[int, str]:
     wanted = f"\0{MARK}={os.getpid()}\0".encode()
     environments = {pid: b"\0" + read(pid, "environ") for pid in live - foreign}
     found = {pid for pid, environment in environments.items() if wanted in environment}
-    # A process has no environment for a moment while it becomes another program.
-    foreign.update(pid for pid, said in environments.items() if pid not in found and said != b"\0")
+    # During exec a process has no environment for a moment.
+    foreign.update(pid for pid, variables in environments.items() if pid not in found and variables != b"\0")
     commands = {pid: read(pid, "cmdline").rstrip(b"\0").replace(b"\0", b" ") for pid in found}
     return {pid: command.decode(errors="replace") for pid, command in commands.items()}
 
 
 def left_over(before: set[int], patience: int = 3_000) -> dict[int, str]:
-    """Processes that were not there before and are still there after `patience` ms."""
+    """New processes that still run after `patience` ms."""
     deadline = time.monotonic() + patience / 1000
     while True:
         found = {pid: command for pid, command in descendants().items() if pid not in before}
@@ -47,7 +47,7 @@ def left_over(before: set[int], patience: int = 3_000) -> dict[int, str]:
 
 
 def read(pid: int, name: str) -> bytes:
-    """A file of a process in /proc; empty where it has ended or belongs to another user."""
+    """A file of a process in /proc; empty if it has ended or belongs to another user."""
     try:
         with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()

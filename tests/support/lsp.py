@@ -1,4 +1,4 @@
-"""A client of a language server, frame by frame, and an editor with one for Python."""
+"""A client of a language server, and an editor with one for Python."""
 
 from __future__ import annotations
 
@@ -42,15 +42,11 @@ class FailedError(Exception):
 
 
 class Client:
-    """Speaks to one server.
-
-    Attributes:
-        told: notifications of the server.
-    """
+    """A client of one server; `notifications` are those that it received."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self.told: list[Json] = []
+        self.notifications: list[Json] = []
         self._count = 0
         self._open: dict[Any, asyncio.Future[Any]] = {}
         self._news = asyncio.Condition()
@@ -65,7 +61,7 @@ class Client:
         self.send({"method": method, "params": params})
 
     def begin(self, method: str, **params: Any) -> tuple[int, asyncio.Future[Any]]:
-        """Sends a request; returns its id and its answer to come."""
+        """Sends a request; returns its id and the future of its answer."""
         self._count += 1
         answer = self._open[self._count] = asyncio.get_running_loop().create_future()
         self.send({"id": self._count, "method": method, "params": params})
@@ -87,25 +83,21 @@ class Client:
         return result
 
     def open(self, path: Path, version: int = 1) -> Json:
-        """Opens a document with the text that is on disk; returns what names it in requests."""
-        document = {
-            "uri": path.as_uri(),
-            "languageId": "python",
-            "version": version,
-            "text": path.read_text(),
-        }
+        """Opens a document with its text on disk; returns the parameter that identifies it."""
+        identifier = {"uri": path.as_uri()}
+        document = identifier | {"languageId": "python", "version": version, "text": path.read_text()}
         self.notify("textDocument/didOpen", textDocument=document)
-        return {"textDocument": {"uri": path.as_uri()}}
+        return {"textDocument": identifier}
 
     async def published(self, path: Path, version: int, seconds: float = 40) -> list[Json]:
         """Returns the diagnostics that the server has published for a version of a document."""
 
         def find() -> list[list[Json]]:
             return [
-                told["params"]["diagnostics"]
-                for told in self.told
-                if told["method"] == "textDocument/publishDiagnostics"
-                and (told["params"]["uri"], told["params"]["version"]) == (path.as_uri(), version)
+                each["params"]["diagnostics"]
+                for each in self.notifications
+                if each["method"] == "textDocument/publishDiagnostics"
+                and (each["params"]["uri"], each["params"]["version"]) == (path.as_uri(), version)
             ]
 
         async with asyncio.timeout(seconds), self._news:
@@ -123,7 +115,7 @@ class Client:
 
     async def _handle(self, message: Json) -> None:
         if "method" in message:
-            self.told.append(message)
+            self.notifications.append(message)
             async with self._news:
                 self._news.notify_all()
             return
@@ -136,7 +128,7 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterator[Client]:
-    """A client of `mcp-tools lsp`, which ends with the block."""
+    """A client of `mcp-tools lsp`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
     pipe = asyncio.subprocess.PIPE
     process = await processes.start(
@@ -154,5 +146,5 @@ async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterat
             await client.reading
 
 
-def place(line: int, character: int) -> Json:
+def position(line: int, character: int) -> Json:
     return {"position": {"line": line, "character": character}}

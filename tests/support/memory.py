@@ -1,4 +1,4 @@
-"""The twin of `NvimEditor` in memory, for tests: tools are Python callables, the laws are those of Neovim."""
+"""An editor in memory with the interface and the rules of `NvimEditor`; tools are Python callables."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FailError(Exception):
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a tool gets: its call's identity, progress, log, and the reason of a cancel."""
+    """The context of a call: id, progress, log, questions, and the reason of a cancel."""
 
     id: str
     request: CallRequest
@@ -75,7 +75,7 @@ class ToolContext:
         self.editor.emit_wake(self)
 
     async def ask(self, **requests: Any) -> dict[str, Any]:
-        """Asks the client; the tool's clock stands still meanwhile."""
+        """Asks the client; the timeout of the tool is stopped meanwhile."""
         loop = asyncio.get_running_loop()
         left = None if self.deadline is None else self.deadline - loop.time()
         if self.timer is not None:
@@ -90,7 +90,7 @@ class ToolContext:
         return answers
 
     def withdraw(self, answers: dict[str, Any]) -> None:
-        """Somebody else has answered what the client is asked."""
+        """The question was answered elsewhere."""
         assert self.received is not None
         self.state, self.inputs, self.withdrawn = "running", None, self.asked
         self.editor.emit_wake(self)
@@ -117,12 +117,12 @@ class ToolContext:
 
 @dataclass(eq=False)
 class MemoryEditor:
-    """The twin of `NvimEditor`. Make it inside a running loop.
+    """Create it inside a running loop.
 
     Attributes:
-        silent: answers nothing at all, as a busy main thread.
-        blocking_mode: a mode such as `"r"`: only `mode()` is answered, as at a prompt.
-        lose_wakes: no `wake` is sent; `lose_started`: no `started`.
+        silent: answers nothing, like a busy main thread.
+        blocking_mode: a mode such as `"r"`: only `mode()` is answered, like at a prompt.
+        lose_wakes: sends no `wake`; `lose_started`: no `started`.
         requests: every request as `(verb, monotonic seconds)`.
         cancels, acknowledged, reports: every notification.
     """
@@ -154,7 +154,7 @@ class MemoryEditor:
         self._waiting: set[asyncio.Future[Any]] = set()
         self._refused: set[str] = set()
 
-    # What a test does to it
+    # For tests
 
     def add_tool(
         self,
@@ -166,7 +166,7 @@ class MemoryEditor:
         agent: str | None = None,
         **definition: Any,
     ) -> None:
-        """Registers a tool; `definition` holds further MCP keys (`description`, `inputSchema`, …)."""
+        """Registers a tool; `definition` has more MCP keys (`description`, `inputSchema`, …)."""
         published = {
             "name": name if agent else self.settings.tool_prefix + name,
             "description": name,
@@ -178,7 +178,7 @@ class MemoryEditor:
     def add_resource(
         self, uri: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
     ) -> None:
-        """Registers a resource, or with `{…}` in its URI a template; the function gives text or bytes."""
+        """Registers a resource, or a template if its URI has `{…}`; the function returns text or bytes."""
         kind: Kind = "templates" if "{" in uri else "resources"
         published = {KEYS[kind]: uri, "name": uri} | definition
         self._offer(kind, Tool(uri, function, published, complete=complete or {}))
@@ -186,7 +186,7 @@ class MemoryEditor:
     def add_prompt(
         self, name: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
     ) -> None:
-        """Registers a prompt; the function gives a text or a list of messages."""
+        """Registers a prompt; the function returns a text or a list of messages."""
         self._offer("prompts", Tool(name, function, {"name": name} | definition, complete=complete or {}))
 
     def remove(self, kind: Kind, name: str) -> None:
@@ -194,17 +194,17 @@ class MemoryEditor:
         self._bump(kind)
 
     def update(self, uri: str) -> None:
-        """A resource changes: whoever subscribed hears of it."""
+        """Reports a changed resource to its subscribers."""
         if self.offers.subscribed[uri]:
             self.emit("updated", uri)
 
     def recover(self) -> None:
-        """Ends silence and prompts, and answers what was queued, in order."""
+        """Ends `silent` and `blocking_mode`, and answers queued requests in order."""
         self.silent, self.blocking_mode = False, None
         self._serve()
 
     def close(self) -> None:
-        """The editor is gone: every request fails, its tools die with it."""
+        """Ends the editor: every request fails, every tool is cancelled."""
         if self.closed.done():
             return
         for context in self.calls.values():
@@ -305,10 +305,7 @@ class MemoryEditor:
         return self._request("subscribe", answer)
 
     def unsubscribe(self, uri: str) -> None:
-        def take_back() -> None:
-            self.offers.subscribed[uri] -= 1
-
-        self._enqueue(take_back)
+        self._enqueue(lambda: self.offers.subscribed.subtract([uri]))
 
     def report(self, kind: str, data: dict[str, Any]) -> None:
         self.reports.append((kind, data))
@@ -324,10 +321,10 @@ class MemoryEditor:
     def agent_event(self, event: str, data: dict[str, Any]) -> None:
         self.agent_events.append((event, data))
 
-    # Inside
+    # Internal
 
     def emit_wake(self, context: ToolContext) -> None:
-        """Wakes the bridge about a call that it knows to be pending."""
+        """Wakes the bridge about a pending call."""
         if not self.lose_wakes and context.answered:
             self.emit("wake", context.id, context.reply())
 
@@ -336,7 +333,7 @@ class MemoryEditor:
         self._bump(kind)
 
     def limit(self, context: ToolContext, seconds: float) -> None:
-        """Ends a call after so much of its own time."""
+        """Ends a call after this time."""
         context.deadline = self._time() + seconds
         outcome = Outcome("timed_out", error=ToolError(Code.TIMEOUT, "Timeout"))
         timer = asyncio.get_running_loop().call_at(context.deadline, self._end, context, outcome)
@@ -465,7 +462,7 @@ def _expire(future: asyncio.Future[Any], verb: str) -> None:
 
 
 class Seen:
-    """An observer of a call that remembers what it is told."""
+    """An observer of a call that keeps progress and logs."""
 
     def __init__(self) -> None:
         self.progresses: list[Progress] = []

@@ -1,4 +1,4 @@
-"""What the editor's twin offers: tools, resources, templates and prompts, as Python callables."""
+"""The tools, resources, templates and prompts of the editor in memory, as Python callables."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ KEYS: dict[Kind, str] = {"tools": "name", "resources": "uri", "templates": "uriT
 
 @dataclass(slots=True)
 class Tool:
-    """A tool or what else can be called: `function(ctx, arguments)`, plain (answers at once) or `async`.
+    """A tool, resource, template or prompt: `function(ctx, arguments)`, plain (answers at once) or `async`.
 
     Attributes:
-        arguments: instead of those of the request.
+        arguments: replace those of the request.
         complete: for arguments of prompts and variables of templates.
-        agent: whose agents alone may call it.
+        agent: the only agent that may call it.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Tool:
 
 
 class Offers:
-    """All that is registered. `subscribed` counts by URI."""
+    """The registered definitions, and the number of subscriptions by URI."""
 
     def __init__(self) -> None:
         self.of: dict[Kind, dict[str, Tool]] = {kind: {} for kind in KEYS}
@@ -58,7 +58,7 @@ class Offers:
         return json.dumps(sorted(definitions, key=lambda definition: str(definition[KEYS[kind]])))
 
     def find(self, request: CallRequest, prefix: str) -> Tool | ToolError:
-        """What a request is about."""
+        """The definition that a request names."""
         if request.kind == "resource":
             return self.resource(request.name) or ToolError(Code.NOT_FOUND, "Resource not found")
         if request.kind == "prompt":
@@ -73,7 +73,7 @@ class Offers:
         return tool
 
     def resource(self, uri: str) -> Tool | None:
-        """The resource that a URI names; the values of a template's variables are its arguments."""
+        """The resource with a URI; values of template variables are its arguments."""
         fixed = self.of["resources"].get(uri)
         if fixed is not None:
             return replace(fixed, arguments={})
@@ -99,7 +99,7 @@ class Offers:
 
 
 def is_shown(tool: Tool, scope: Scope | None) -> bool:
-    """Whether a client with this scope sees a tool; its group is what its name begins with."""
+    """Whether a client with this scope sees a tool; its group is the start of its name."""
     if tool.agent is not None or (scope is not None and scope.agent is not None):
         return scope is not None and tool.agent == scope.agent
     if scope is None:
@@ -110,7 +110,7 @@ def is_shown(tool: Tool, scope: Scope | None) -> bool:
 
 
 def outcome_of(kind: CallKind, tool: Tool, uri: str, value: Any) -> Outcome:
-    """How a call ended that gave `value`."""
+    """The outcome of a call that returned `value`."""
     if isinstance(value, Outcome):
         return value
     if kind == "resource":

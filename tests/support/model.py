@@ -1,4 +1,4 @@
-"""A scripted model on loopback, for agents that tests run: it speaks what three vendors' models speak."""
+"""A scripted model on loopback with the APIs of three vendors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Step:
-    """What the model does next: it says something, or calls a tool.
-
-    Attributes:
-        text: what it says.
-        tool: what it calls instead.
-        arguments: of the tool.
-    """
+    """The next answer of the model: a text, or a call of `tool` with `arguments`."""
 
     text: str = ""
     tool: str | None = None
@@ -31,8 +25,6 @@ class Step:
 
 
 class Model:
-    """See the head of this file."""
-
     def __init__(self) -> None:
         self.requests: list[str] = []
         self.port = 0
@@ -42,16 +34,16 @@ class Model:
 
     @property
     def url(self) -> str:
-        """Where it is, without a path."""
+        """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def done(self) -> bool:
-        """Was every step asked for?"""
+        """Whether every step was requested."""
         return not self._steps
 
     def plan(self, *steps: Step) -> None:
-        """What it does from now on. What was asked before is forgotten."""
+        """Sets the next answers and clears the requests."""
         self._steps = deque(steps)
         self.requests.clear()
 
@@ -59,18 +51,18 @@ class Model:
         """A step that calls a tool."""
         return Step(tool=tool, arguments=arguments)
 
-    async def asked(self, text: str, timeout: int = 30_000) -> None:
-        """Wait until a request has a text in it, within `timeout` ms."""
+    async def received(self, text: str, timeout: int = 30_000) -> None:
+        """Waits until a request contains a text; `timeout` in ms."""
         try:
             async with asyncio.timeout(timeout / 1000):
                 while not any(text in request for request in self.requests):
                     self._asked.clear()
                     await self._asked.wait()
         except TimeoutError:
-            raise AssertionError(f"the model was not told {text!r} within {timeout} ms") from None
+            raise AssertionError(f"the model did not receive {text!r} within {timeout} ms") from None
 
     def _next(self, body: str, tools: set[str]) -> Step:
-        """The step for a request. Those without tools are about titles, summaries and the like."""
+        """The step for a request. Requests without tools are for titles, summaries and the like."""
         if not tools or not self._steps:
             return Step(text="ok")
         self.requests.append(body)
@@ -91,12 +83,8 @@ class Model:
         reason = "tool_use" if step.tool else "end_turn"
         block: Json = {"type": "text", "text": step.text}
         if step.tool:
-            block = {
-                "type": "tool_use",
-                "id": f"toolu_{self._id()}",
-                "name": step.tool,
-                "input": step.arguments,
-            }
+            block = {"type": "tool_use", "id": f"toolu_{self._id()}", "name": step.tool}
+            block["input"] = step.arguments
         message = {
             "id": f"msg_{self._id()}",
             "type": "message",
@@ -192,7 +180,7 @@ async def tokens(_: web.Request) -> web.Response:
 
 @contextlib.asynccontextmanager
 async def serving() -> AsyncIterator[Model]:
-    """A model that is there until the end of the block."""
+    """Runs a model."""
     model = Model()
     app = web.Application(client_max_size=1 << 26)
     app.router.add_post("/v1/messages", model.anthropic)

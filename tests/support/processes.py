@@ -1,8 +1,7 @@
-"""How tests start processes: each has a session of its own, and ends with the test run.
+"""Starts processes for tests, each in its own session.
 
-In the group of the test run a process would get signals that are meant for others: Ctrl-C, a terminal's end,
-and the hang-up that the kernel sends to a whole group that loses its last tie to a shell while one of its
-members is stopped, as some tests stop editors.
+In the process group of the test run they would get its signals: Ctrl-C, the end of the terminal, and the
+hang-up that the kernel sends to an orphaned group with a stopped member, since some tests stop editors.
 """
 
 from __future__ import annotations
@@ -20,23 +19,20 @@ Command = Sequence[str | Path]
 
 
 def ignore_alone() -> None:
-    """Let processes that are started from now on hear signals that this one was started to ignore.
-
-    Under `nohup`, or in the background of a script, it ignores some, and so would they.
-    """
+    """Prevents new processes from inheriting signals that are ignored, as under `nohup`."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)  # this one goes on as before; a handler is not handed down
+            signal.signal(number, lambda *_: None)  # a handler is not inherited
 
 
 async def start(*command: str | Path, **options: Any) -> asyncio.subprocess.Process:
-    """Start a process that is waited for on the event loop; by default its stdin is empty."""
+    """Starts a process on the event loop; by default its stdin is empty."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return await asyncio.create_subprocess_exec(*command, start_new_session=True, **options)
 
 
 def begin(command: Command, **options: Any) -> subprocess.Popen[str]:
-    """Start a process that the caller blocks for, with text in its pipes; by default its stdin is empty."""
+    """Starts a process without the event loop, with text pipes; by default its stdin is empty."""
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen(command, start_new_session=True, text=True, **options)
 
@@ -44,18 +40,18 @@ def begin(command: Command, **options: Any) -> subprocess.Popen[str]:
 def run(
     command: Command, *, timeout: float | None = None, check: bool = False, **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end and keep what it says.
+    """Runs a program to its end and captures its output.
 
     Args:
         command: the program and its arguments.
-        timeout: seconds that it may take; then it is killed with all that it has started.
+        timeout: in seconds; then the program and its children are killed.
         check: an exit code other than 0 raises.
         options: of `subprocess.Popen`.
     """
     with begin(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
         try:
             output, errors = process.communicate(timeout=timeout)
-        except BaseException:  # the time is up, or the run was interrupted
+        except BaseException:  # timeout or interrupt
             end(process.pid)
             raise
     done = subprocess.CompletedProcess(command, process.returncode, output, errors)
@@ -65,6 +61,6 @@ def run(
 
 
 def end(leader: int) -> None:
-    """Kill a process that was started here, and what is still in its session's first group."""
+    """Kills a process that was started here, with its process group."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)

@@ -1,10 +1,10 @@
-"""A Neovim for Python programs that call its tools: `mcp_tools_nvim.api`, and scripts that use it."""
+"""A Neovim for Python programs that call its tools by `mcp_tools_nvim.api`."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from . import processes
@@ -34,28 +34,20 @@ async def editor(spawn_nvim: Callable[..., Awaitable[Nvim]], setup: str = "{}", 
 
 
 async def script(code: str, nvim: Nvim, **environment: str) -> asyncio.subprocess.Process:
-    """A Python program, started outside of any editor.
+    """Starts a Python program outside of the editor, with its directories.
 
     Args:
-        code: what it does after `from mcp_tools_nvim.api import *`.
-        nvim: whose folders are its own.
+        code: follows `from mcp_tools_nvim.api import *`.
+        nvim: the editor.
         environment: variables, such as NVIM.
     """
-    variables: Mapping[str, str] = (
-        nvim.home.environment() | {"PYTHONPATH": str(ROOT / "bridge")} | environment
-    )
-    return await processes.start(
-        sys.executable,
-        "-c",
-        SCRIPT + code,
-        env=variables,
-        cwd=nvim.home.make("cwd"),
-        stdout=asyncio.subprocess.PIPE,
-    )
+    env = nvim.home.environment() | {"PYTHONPATH": str(ROOT / "bridge")} | environment
+    command, cwd, pipe = (sys.executable, "-c", SCRIPT + code), nvim.home.make("cwd"), asyncio.subprocess.PIPE
+    return await processes.start(*command, env=env, cwd=cwd, stdout=pipe)
 
 
-async def said(process: asyncio.subprocess.Process) -> str:
-    """What a script printed until its end."""
+async def output_of(process: asyncio.subprocess.Process) -> str:
+    """The output of a script after its end."""
     async with asyncio.timeout(20):
         output, _ = await process.communicate()
     return output.decode().strip()

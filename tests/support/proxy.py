@@ -1,4 +1,4 @@
-"""A proxy for clients that cannot send a token, which can also play a network that breaks."""
+"""A proxy that adds the token for clients that cannot, and can cut event streams."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ EVENT_END = b"\n\n\r\n"  # an event, then the end of its chunk
 
 
 class Proxy:
-    """One listening port in front of one bridge.
+    """A port in front of a bridge.
 
     Args:
-        upstream: the bridge's port.
-        token: what the clients are allowed in with.
-        cut: when a request's body contains this, its event stream ends after `cut_after` events.
-        cut_after: how many events of such an answer pass.
+        upstream: port of the bridge.
+        token: added to every request.
+        cut: if the body of a request contains this, its event stream ends after `cut_after` events.
+        cut_after: number of events.
     """
 
     def __init__(self, upstream: int, token: str, *, cut: bytes | None = None, cut_after: int = 2) -> None:
@@ -30,7 +30,7 @@ class Proxy:
         self._streams: set[asyncio.StreamWriter] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Carry one client's connection, request by request."""
+        """Forwards one connection, request by request."""
         task = asyncio.current_task()
         assert task
         self._tasks.add(task)
@@ -47,7 +47,7 @@ class Proxy:
                 up.write(request)
                 await up.drain()
         except (OSError, asyncio.IncompleteReadError):
-            pass  # either side hung up: the other one sees the same below
+            pass  # one side has closed: the other one is closed below
         finally:
             if back:
                 back.cancel()
@@ -58,7 +58,7 @@ class Proxy:
             self._tasks.discard(task)
 
     async def _request(self, reader: asyncio.StreamReader) -> bytes:
-        """The next request with its head rewritten; empty when the client has hung up."""
+        """The next request with a changed head; empty when the client has closed."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
@@ -91,7 +91,7 @@ class Proxy:
                 return body
 
     async def close(self) -> None:
-        """Drop the connections that are still open, what has not been sent included."""
+        """Aborts open connections."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -102,7 +102,7 @@ class Proxy:
 
 
 class _Answer:
-    """The way back of one connection."""
+    """The responses of one connection."""
 
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
@@ -110,7 +110,7 @@ class _Answer:
         self._seen = b""
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on bytes as they come, until the bridge ends or the answer has to be cut."""
+        """Forwards bytes until the bridge closes or the answer is cut."""
         try:
             while data := await reader.read(65536):
                 writer.write(data)
@@ -120,7 +120,7 @@ class _Answer:
                     break
                 await writer.drain()
         except OSError:
-            pass  # one side is gone
+            pass  # one side has closed
         writer.close()
 
     def _is_due(self, data: bytes) -> bool:

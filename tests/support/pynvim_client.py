@@ -1,4 +1,4 @@
-"""A plain pynvim client, which knows nothing of this project: calls a tool of a running editor.
+"""A plain pynvim client that calls a tool of a running editor.
 
     python tests/support/pynvim_client.py SOCKET TOOL JSON
 
@@ -23,7 +23,7 @@ end)
 
 
 def main(socket: str, name: str, args: str) -> None:
-    """Call a tool and print what came of it."""
+    """Calls a tool and prints the outcome."""
     with pynvim.attach("socket", path=socket) as nvim:
         nvim.exec_lua(CALL, name, json.loads(args))
         deadline = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""An MCP client that does only what it is told: for sending what no real client would."""
+"""A raw MCP client, for requests that no real client sends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATELESS_VERSION = "2026-07-28"
 
 
 class Raw:
-    """Requests with the right headers unless told otherwise; a session once `initialize` ran."""
+    """Sends requests with valid headers by default; has a session after `initialize`."""
 
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
@@ -35,18 +35,18 @@ class Raw:
         await self.http.close()
 
     def headers(self, **changes: str | None) -> dict[str, str]:
-        """The usual ones; `_` in a name stands for `-`, None removes one."""
-        usual: dict[str, str | None] = {
+        """Valid headers with changes; `_` in a name means `-`, None removes one."""
+        valid: dict[str, str | None] = {
             "Authorization": f"Bearer {self.bridge.token}",
             "Accept": BOTH,
             "Content-Type": "application/json",
             "Mcp-Session-Id": self.session,
         }
-        usual |= {name.replace("_", "-"): value for name, value in changes.items()}
-        return {name: value for name, value in usual.items() if value is not None}
+        valid |= {name.replace("_", "-"): value for name, value in changes.items()}
+        return {name: value for name, value in valid.items() if value is not None}
 
     def message(self, method: str, params: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
-        """A JSON-RPC request with an id of its own."""
+        """A JSON-RPC request with a new id."""
         message = {"jsonrpc": "2.0", "id": next(self.ids), "method": method, **changes}
         if params is not None:
             message["params"] = params
@@ -62,10 +62,8 @@ class Raw:
         ) as response:
             text = await response.text()
             if response.content_type == "text/event-stream":
-                lines = [
-                    line[5:] for line in text.splitlines() if line.startswith("data:") and line[5:].strip()
-                ]
-                return response.status, json.loads(lines[-1])
+                data = [line[5:] for line in text.splitlines() if line.startswith("data:")]
+                return response.status, json.loads([each for each in data if each.strip()][-1])
             try:
                 return response.status, json.loads(text)
             except ValueError:
@@ -74,7 +72,7 @@ class Raw:
     async def initialize(
         self, version: str = SESSION_VERSION, capabilities: dict[str, Any] | None = None, query: str = ""
     ) -> str:
-        """Open a session and remember its id; `query` ends its URL."""
+        """Opens a session; `query` is added to its URL."""
         params = {
             "protocolVersion": version,
             "capabilities": capabilities or {},
@@ -106,7 +104,7 @@ class Raw:
         return result
 
     async def stateless(self, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The result of a tool call of the stateless era."""
+        """The result of a stateless tool call."""
         message = self.call_message(tool, arguments)
         message["params"]["_meta"] = {
             "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
@@ -136,11 +134,11 @@ def text_of(result: dict[str, Any]) -> str:
 
 
 async def begun(bridge: Bridge, count: int = 1) -> None:
-    """Wait until `count` calls of the tool `hold` run in the editor."""
+    """Waits until `count` calls of the tool `hold` run in the editor."""
     await bridge.nvim.wait_for(f"return Seen.running == {count}")
 
 
 async def within(seconds: float, awaitable: Any) -> Any:
-    """The result of something that must not take longer."""
+    """The result of something that takes at most this time."""
     async with asyncio.timeout(seconds):
         return await awaitable

@@ -1,4 +1,4 @@
-"""A client that goes on over `mcp-tools stdio` while the editor and the bridge end and come back under it."""
+"""A client over `mcp-tools stdio` while the editor and the bridge are restarted and killed."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ end }})
 """
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "m", "version": "1"}}
 ANSWER_SECONDS = 60.0
-"""After which a call counts as lost: no answer, and no error either."""
+"""Time without an answer after which a call is lost."""
 
 Spawn = Callable[..., Awaitable[Nvim]]
 
 
 @dataclass
 class Tally:
-    """What came of the calls.
+    """Counts of the outcomes of calls.
 
     Attributes:
-        right: results, from the editor that was there.
-        failed: errors, by what they say, with numbers and paths left out.
-        lost: neither came.
-        twice: more than one answer came.
-        wrong: results that are not what the tool says.
-        turns: what was done to editor and bridge.
+        right: valid results of the running editor.
+        failed: errors by message, without numbers and paths.
+        lost: calls without an answer.
+        twice: calls with more than one answer.
+        wrong: invalid results.
+        turns: actions on editor and bridge.
         memory: MB of the command, the bridge and the editor after each turn.
     """
 
@@ -81,7 +81,7 @@ class Client:
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     async def read(self) -> None:
-        """Take answers, until the command ends."""
+        """Reads answers until the command ends."""
         assert self.process.stdout
         while line := await self.process.stdout.readline():
             message = json.loads(line)
@@ -94,7 +94,7 @@ class Client:
                 waiting.set_result(message)
 
     async def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-        """One request; None = nothing came."""
+        """The answer to a request, or None."""
         self._ids += 1
         waiting = self._waiting[self._ids] = asyncio.get_running_loop().create_future()
         self.send(id=self._ids, method=method, params=params)
@@ -122,14 +122,14 @@ class Client:
 
 @dataclass
 class Stage:
-    """The editor that is there, and what can be done to it."""
+    """The running editor, and actions on it."""
 
     spawn: Spawn
     nvim: Nvim
     pids: set[int] = field(default_factory=set)
 
     async def begin(self, spawned: Nvim) -> None:
-        """An editor, and its bridge."""
+        """Starts the bridge of an editor."""
         self.nvim = spawned
         self.pids.add(spawned.process.pid)
         await spawned.lua("mcp_tools.start()")
@@ -139,25 +139,25 @@ class Stage:
         return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
 
     async def restart(self) -> None:
-        """The bridge, by the command."""
+        """Restarts the bridge by the command."""
         await self.nvim.request("nvim_command", "McpTools restart")
         await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
         await ready(self.nvim)
 
     async def reopen(self) -> None:
-        """The editor is quit, and another is opened."""
+        """Quits the editor and starts another one."""
         await self.nvim.stop()
         await self.begin(await self.spawn(init_lua=INIT))
 
     async def kill_bridge(self) -> None:
-        """The bridge dies; the editor starts another."""
+        """Kills the bridge; the editor starts another one."""
         old = await self.bridge()
         os.kill(old, signal.SIGKILL)
         status = "local s = require('mcp-tools').status() return s.state == 'ready' and s.pid ~= ..."
         await self.nvim.wait_for(status, old, timeout=30_000)
 
     async def kill_editor(self) -> None:
-        """The editor dies; another is opened."""
+        """Kills the editor and starts another one."""
         await self.nvim.kill()
         await self.begin(await self.spawn(init_lua=INIT))
 
@@ -171,12 +171,12 @@ TURNS: tuple[Callable[[Stage], Awaitable[None]], ...] = (
 
 
 def plain(text: str) -> str:
-    """What an error says, without what is different each time."""
+    """An error message without numbers and paths."""
     return re.sub(r"/\S+", "PATH", re.sub(r"\d+", "N", text))
 
 
 def megabytes(pid: int) -> float:
-    """Memory of a process; 0 where the kernel does not say."""
+    """Memory of a process in MB, or 0 if unknown."""
     with contextlib.suppress(OSError):
         found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
         return int(found[1]) / 1000 if found else 0.0
@@ -184,10 +184,10 @@ def megabytes(pid: int) -> float:
 
 
 @contextlib.asynccontextmanager
-async def relayed(folder: Path, env: dict[str, str], tally: Tally) -> AsyncIterator[Client]:
-    """A client in a directory, whose command must end when its stdin does."""
+async def relayed(directory: Path, env: dict[str, str], tally: Tally) -> AsyncIterator[Client]:
+    """A client in a directory, whose command must end with its stdin."""
     pipe = asyncio.subprocess.PIPE
-    process = await processes.start(*PROGRAM, cwd=folder, env=env, stdin=pipe, stdout=pipe)
+    process = await processes.start(*PROGRAM, cwd=directory, env=env, stdin=pipe, stdout=pipe)
     client = Client(process, tally)
     reading = asyncio.create_task(client.read())
     try:
@@ -213,17 +213,17 @@ async def run(
     every: float,
     pause: float,
     turns: int = len(TURNS),
-    told: Callable[[Tally], None] = lambda _: None,
+    report: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Call on for a while; at the end one more call must succeed.
+    """Sends calls for a while; the last one must succeed.
 
     Args:
-        spawn: starts an editor, as the fixture `spawn_nvim` does.
-        seconds: for how long, at least.
+        spawn: starts an editor, like the fixture `spawn_nvim`.
+        seconds: minimum duration.
         every: seconds between two turns.
-        pause: seconds between two quick calls; beside them a slow one is always under way.
-        turns: how many of `TURNS` are done in rotation.
-        told: hears the tally after each turn.
+        pause: seconds between two quick calls; a slow call always runs besides them.
+        turns: number of `TURNS` in rotation.
+        report: called with the tally after each turn.
     """
     tally = Tally()
     first = await spawn(init_lua=INIT)
@@ -255,12 +255,12 @@ async def run(
                 tally.turns[act.__name__] += 1
                 pids = (client.process.pid, await stage.bridge(), stage.nvim.process.pid)
                 tally.memory.append((megabytes(pids[0]), megabytes(pids[1]), megabytes(pids[2])))
-                told(tally)
+                report(tally)
             await asyncio.sleep(every)
         finally:
             stopped.set()
         await asyncio.gather(*calling)
         before = tally.right
         await client.call("whose", lambda text: int(text) == stage.nvim.process.pid)
-        assert tally.right == before + 1, "the last call, with everything in place, failed"
+        assert tally.right == before + 1, "the last call failed"
     return tally

@@ -1,4 +1,4 @@
-"""What tests read of a tool result of the Python SDK's client."""
+"""Text and error of a tool result of the Python SDK's client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def text_of(result: Any) -> str:
 
 
 def error_of(result: Any) -> dict[str, Any]:
-    """The error of a failed call, which its text must say too."""
+    """The error of a failed call, which must also be its text."""
     assert result.is_error, result
     content: dict[str, Any] = result.structured_content
     assert text_of(result) == f"Error: {content['message']}"

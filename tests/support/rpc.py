@@ -1,4 +1,4 @@
-"""A msgpack-RPC client for tests: small, strict, and not the one that it helps to test."""
+"""A msgpack-RPC client, independent of the one under test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
 
 
 class RpcError(Exception):
-    """Neovim answered with an error, or is gone."""
+    """Neovim answered with an error, or has exited."""
 
 
 class GoneError(RpcError):
@@ -33,12 +33,12 @@ class Rpc(asyncio.Protocol):
 
     @classmethod
     async def connect(cls, socket: Path) -> Rpc:
-        """Connect to a Neovim that listens on a unix socket."""
+        """Connects to a Neovim at a unix socket."""
         _, rpc = await asyncio.get_running_loop().create_unix_connection(cls, str(socket))
         return rpc
 
     async def request(self, method: str, *args: Any, timeout: int = 10_000) -> Any:
-        """Call an API function and wait at most `timeout` ms for its result."""
+        """The result of an API function; `timeout` in ms."""
         if self._transport is None or self._transport.is_closing():
             raise GoneError(self._why)
         self._last_id += 1
@@ -53,7 +53,7 @@ class Rpc(asyncio.Protocol):
             self._pending.pop(request_id, None)
 
     async def lua(self, code: str, *args: Any, timeout: int = 10_000) -> Any:
-        """Run Lua with `args` as its `...` and return what it returns."""
+        """The result of Lua code with `args` as `...`."""
         return await self.request("nvim_exec_lua", code, list(args), timeout=timeout)
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class Rpc(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
-        if error is not None:  # among others, what was thrown while its messages were read
+        if error is not None:  # for example an exception of data_received
             self._why = f"{self._why}: {error!r}"
         for answer in self._pending.values():
             if not answer.done():

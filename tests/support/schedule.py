@@ -1,4 +1,4 @@
-"""Which tests run in the same worker: those that share processes, so that these are started once."""
+"""Runs tests that share processes in the same worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOGETHER = {
         "tests/faults/test_registry.py",
     ),
 }
-"""Prefixes of the ids of one unit. Otherwise a unit is a file."""
+"""Prefixes of test ids that form one unit; otherwise a file is a unit."""
 
 ALONE = (
     "tests/conformance/",
@@ -34,11 +34,11 @@ ALONE = (
     "tests/tooling/test_install_env.py",
     "tests/unit/process/test_lifecycle.py",
 )
-"""Prefixes of tests that start what they need: each test is a unit."""
+"""Prefixes of tests that share nothing: each test is a unit."""
 
 
 class Schedule(LoadScopeScheduling):
-    """A worker gets whole units, the largest first."""
+    """Distributes whole units, the largest first."""
 
     def _split_scope(self, nodeid: str) -> str:
         for unit, beginnings in TOGETHER.items():

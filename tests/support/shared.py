@@ -1,4 +1,4 @@
-"""One bridge for many tests, since its start costs more than they do: it must be idle after each of them."""
+"""One bridge for many tests, which must be idle after each of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .nvim import start as start_nvim
 from .raw import Raw
 
 GRACE = 1_000
-"""ms until a client without a connection is gone; short, since tests wait for it."""
+"""ms until a client without a connection is gone."""
 BODY = 1 << 19
-"""Bytes of a request at most."""
+"""Maximum bytes of a request."""
 MISUSED = support.with_limits(f"{{ limits = {{ request_body = {BODY} }} }}", orphan_grace=GRACE)
-"""Options of the bridge that all share who misuse it."""
+"""Options of the bridge that tests of misuse share."""
 SETTLES = 2_000
 """ms for results to be acknowledged, connections to be closed and calls to be forgotten."""
 
@@ -31,7 +31,7 @@ SETTLES = 2_000
 async def bridge_of(
     program: Path, *, setup: str = "{}", init: str = support.ROOT_TOOLS
 ) -> AsyncIterator[Bridge]:
-    """A Neovim of its own with a bridge that has imported everything already."""
+    """A separate Neovim with a bridge that has imported the SDK."""
     with new_home() as home:
         nvims: list[Nvim] = []
 
@@ -50,7 +50,7 @@ async def bridge_of(
 
 
 class Keep(Protocol):
-    """Starts a bridge, unless there is one of that Neovim and these options already."""
+    """Returns a bridge of a Neovim version and options, which is started once."""
 
     async def __call__(
         self, version: str, *, setup: str = "{}", init: str = support.ROOT_TOOLS
@@ -59,11 +59,7 @@ class Keep(Protocol):
 
 @contextlib.asynccontextmanager
 async def keeping(programs: Mapping[str, str]) -> AsyncIterator[Keep]:
-    """Bridges that live until the end.
-
-    Args:
-        programs: path of each version of Neovim.
-    """
+    """Bridges that run until the end; `programs` has the path of each Neovim version."""
     running: dict[tuple[str, str, str], Bridge] = {}
     async with contextlib.AsyncExitStack() as stack:
 
@@ -78,7 +74,7 @@ async def keeping(programs: Mapping[str, str]) -> AsyncIterator[Keep]:
 
 
 def health(bridge: Bridge) -> dict[str, Any]:
-    """What `/health` tells who has the token."""
+    """The state in `/health`."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(f"{bridge.url}/health", headers=bridge.headers)
     with opener.open(request, timeout=3) as answer:
@@ -87,7 +83,7 @@ def health(bridge: Bridge) -> dict[str, Any]:
 
 
 def open_files(pid: int) -> int | None:
-    """How many files and sockets a process has open; None where nobody tells."""
+    """Number of open files and sockets of a process; None if unknown."""
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except FileNotFoundError:
@@ -95,7 +91,7 @@ def open_files(pid: int) -> int | None:
 
 
 def memory_of(pid: int) -> int:
-    """Resident kB of a process; 0 where nobody tells."""
+    """Resident kB of a process; 0 if unknown."""
     try:
         with open(f"/proc/{pid}/status") as status:
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
@@ -104,8 +100,8 @@ def memory_of(pid: int) -> int:
 
 
 async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
-    """Fails unless the bridge is the same process as ever, and it and its editor hold nothing any more."""
-    assert await bridge.pid() == pid, "the bridge has ended meanwhile"
+    """Checks that the bridge is the same process, and that it and its editor are idle."""
+    assert await bridge.pid() == pid, "the bridge was restarted"
     await forgotten(bridge)
     try:
         async with asyncio.timeout(SETTLES / 1000):
@@ -118,5 +114,5 @@ async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
 
 
 async def forgotten(bridge: Bridge) -> None:
-    """The registry keeps no call and no result; a result is acknowledged within a quarter of a second."""
+    """Waits until the registry keeps no call and no result."""
     await bridge.nvim.wait_for("return next(probe.calls()) == nil", timeout=SETTLES)

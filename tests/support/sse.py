@@ -1,4 +1,4 @@
-"""A client of the legacy transport that does only what it is told."""
+"""A raw client of the legacy transport."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .bridge import Bridge
 
 
 class LegacyStream:
-    """An open stream; `path` is where it wants its messages."""
+    """An open stream; messages are posted to `path`."""
 
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
@@ -42,18 +42,17 @@ class LegacyStream:
             return response.status
 
     async def next(self, seconds: float = 3.0) -> dict[str, Any]:
-        """The next message that comes over the stream."""
+        """The next message of the stream."""
         async with asyncio.timeout(seconds):
             message: dict[str, Any] = json.loads(await self._data())
             return message
 
     async def initialize(self) -> None:
-        """Greets, and waits for the answer."""
+        """Initializes the session."""
         who = {"name": "sse", "version": "1"}
         params = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": who}
-        assert (
-            await self.post({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}) == 202
-        )
+        message = {"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params}
+        assert await self.post(message) == 202
         assert (await self.next())["id"] == "init"
         assert await self.post({"jsonrpc": "2.0", "method": "notifications/initialized"}) == 202
 

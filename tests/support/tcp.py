@@ -1,4 +1,4 @@
-"""HTTP as bytes, for what no HTTP library would send."""
+"""HTTP as bytes, for requests that no HTTP library sends."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def request(
     """A request as bytes.
 
     Args:
-        bridge: whose token it carries.
-        body: what follows the head.
-        extra: header lines as they are.
+        bridge: has the token.
+        body: the body.
+        extra: raw header lines.
         line: the request line.
-        fields: the usual header fields changed, `_` for `-`; None leaves one out.
+        fields: changes of valid header fields, `_` for `-`; None removes one.
     """
-    usual: dict[str, Any] = {
+    valid: dict[str, Any] = {
         "Host": f"127.0.0.1:{bridge.port}",
         "Authorization": f"Bearer {bridge.token}",
         "Accept": BOTH,
         "Content-Type": "application/json",
         "Content-Length": len(body),
     }
-    usual |= {name.replace("_", "-"): value for name, value in fields.items()}
-    lines = [line, *(f"{name}: {value}" for name, value in usual.items() if value is not None), *extra]
+    valid |= {name.replace("_", "-"): value for name, value in fields.items()}
+    lines = [line, *(f"{name}: {value}" for name, value in valid.items() if value is not None), *extra]
     return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + body
 
 
 def ping(session: str | None, id_: Any = 1) -> tuple[bytes, str]:
-    """Body and header line of the cheapest request."""
+    """Body and header line of a ping."""
     body = json.dumps({"jsonrpc": "2.0", "id": id_, "method": "ping"}).encode()
     return body, f"Mcp-Session-Id: {session}"
 
@@ -55,7 +55,7 @@ def ping(session: str | None, id_: Any = 1) -> tuple[bytes, str]:
 async def talk(
     bridge: Bridge, *parts: bytes, answers: int | None = None, seconds: float = 3.0
 ) -> list[Answer]:
-    """Sends the parts one by one and reads `answers` responses, or all until the other side closes."""
+    """Sends the parts one by one and reads `answers` responses, or all until the bridge closes."""
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
         try:

@@ -1,4 +1,4 @@
-"""A real Neovim in a real terminal: keys go in, the screen comes out."""
+"""A Neovim in a real terminal (tmux): keys and screens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import processes
 from .nvim import PROBE, ROOT, START_TIMEOUT, Home, Nvim
 from .rpc import Rpc, RpcError
 
-WIDTH, HEIGHT = 80, 24  # the smallest screen that people use, where texts are cut first
+WIDTH, HEIGHT = 80, 24  # the smallest usual screen, where texts are cut first
 PATIENCE = 15_000
 TMUX = shutil.which("tmux")
 
@@ -25,24 +25,24 @@ needed = pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
 
 
 async def ended(call: asyncio.Task[Any]) -> Any:
-    """The result of a call that has been answered."""
+    """The result of a call."""
     async with asyncio.timeout(PATIENCE / 1000):
         return await call
 
 
 class Screened(Nvim):
-    """The Neovim in a terminal: not our child, so it is the terminal that tells of its end."""
+    """A Neovim in a terminal, which is not a child of this process."""
 
     def __init__(self, rpc: Rpc, socket: Path, home: Home) -> None:
         self.rpc, self.socket, self.home = rpc, socket, home
 
     async def how_it_ended(self) -> str:
-        """Only its terminal knows."""
+        """The terminal has its output."""
         return "see its terminal"
 
 
 class Terminal:
-    """What a person has in front of them, and the RPC of the Neovim in it."""
+    """A terminal, and the RPC of the Neovim in it."""
 
     nvim: Nvim
 
@@ -65,32 +65,32 @@ class Terminal:
         await self.tmux("send-keys", "-l", "--", text)
 
     async def press(self, *keys: str) -> None:
-        """Press keys by tmux's names: `Enter`, `Escape`, `Tab`, `C-c`."""
+        """Presses keys by tmux's names: `Enter`, `Escape`, `Tab`, `C-c`."""
         await self.tmux("send-keys", *keys)
 
     async def enter(self, text: str, *keys: str) -> None:
-        """Type text, then press Enter and other keys."""
+        """Types text, then presses Enter and other keys."""
         await self.type(text)
         await self.press("Enter", *keys)
 
     async def command(self, text: str) -> None:
-        """Type an Ex command and press Enter."""
+        """Types an Ex command and presses Enter."""
         await self.enter(f":{text}")
 
     async def screen(self) -> str:
-        """What is on the screen now, with wrapped lines whole; nothing when its program has ended."""
+        """The screen with wrapped lines joined; empty when the program has ended."""
         return await self.tmux("capture-pane", "-p", "-J", check=False)
 
     async def shows(self, *texts: str, timeout: int = PATIENCE) -> str:
-        """Wait until all of `texts` are on the screen at once, and return the whole of it."""
+        """Waits until the screen contains all of `texts`, and returns it."""
         return await self.until(lambda screen: all(text in screen for text in texts), repr(texts), timeout)
 
     async def hides(self, text: str, timeout: int = PATIENCE) -> str:
-        """Wait until `text` is no longer on the screen."""
+        """Waits until `text` is no longer on the screen."""
         return await self.until(lambda screen: text not in screen, f"the end of {text!r}", timeout)
 
     async def until(self, good: Callable[[str], bool], what: str, timeout: int = PATIENCE) -> str:
-        """Poll the screen; fail after `timeout` ms with what it shows instead."""
+        """Polls the screen; `timeout` in ms."""
         screen = ""
         try:
             async with asyncio.timeout(timeout / 1000):
@@ -103,20 +103,20 @@ class Terminal:
             raise AssertionError(f"not within {timeout} ms: {what}; the screen:\n{screen}") from None
 
     async def gone(self, timeout: int = PATIENCE) -> None:
-        """Wait until the program in the terminal has ended, and the terminal with it."""
+        """Waits until the program and its terminal have ended."""
         try:
             async with asyncio.timeout(timeout / 1000):
                 while await self.is_open():
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"still there after {timeout} ms:\n{await self.screen()}") from None
+            raise AssertionError(f"still running after {timeout} ms:\n{await self.screen()}") from None
 
     async def is_open(self) -> bool:
-        """Does its program still run?"""
+        """Whether its program runs."""
         return bool(await self.tmux("list-panes", check=False))
 
     async def close(self) -> None:
-        """Quit Neovim as a person would; what does not quit is killed, and that fails the test."""
+        """Quits Neovim; if it does not quit it is killed and the test fails."""
         try:
             if hasattr(self, "nvim"):
                 with contextlib.suppress(RpcError, TimeoutError):
@@ -128,10 +128,8 @@ class Terminal:
 
 
 def configure(home: Home, init_lua: str) -> None:
-    """Write the person's init.lua."""
-    folder = home.make("config") / "nvim"
-    folder.mkdir(exist_ok=True)
-    (folder / "init.lua").write_text(init_lua)
+    """Writes the user's init.lua."""
+    (home.make("config/nvim") / "init.lua").write_text(init_lua)
 
 
 @contextlib.asynccontextmanager
@@ -146,17 +144,17 @@ async def opened(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> AsyncIterator[Terminal]:
-    """Open a terminal with a Neovim in it, and close both at the end.
+    """Opens a terminal with a Neovim.
 
     Args:
         program: the Neovim.
-        home: its folders.
-        init_lua: the person's configuration.
-        checkout: put this checkout on the runtimepath first.
+        home: its directories.
+        init_lua: the user's configuration.
+        checkout: puts this checkout on the runtimepath.
         arguments: more arguments, such as a file to open.
-        command: what the shell runs; `{nvim}` is Neovim with its arguments, `{quoted}` the same as one word.
+        command: shell command; `{nvim}` is Neovim with its arguments, `{quoted}` the same as one word.
         env: variables to set.
-        cwd: where it starts; default: an empty folder in `home`.
+        cwd: working directory; default: an empty one in `home`.
     """
     first = f"vim.opt.runtimepath:prepend([[{ROOT}]])\n" if checkout else ""
     configure(home, f"{first}{PROBE}\n{init_lua}")
@@ -164,15 +162,9 @@ async def opened(
     nvim = shlex.join([str(program), "--listen", str(listen), *arguments])
     environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")} | dict(env or {})
     terminal = Terminal(home.path / "tmux.sock", environment)
-    size = ("-x", str(WIDTH), "-y", str(HEIGHT))
-    place = ("-c", str(cwd or home.make("cwd")))
-    await terminal.tmux(
-        "new-session",
-        "-d",
-        *size,
-        *place,
-        command.replace("{nvim}", nvim).replace("{quoted}", shlex.quote(nvim)),
-    )
+    options = ("-x", str(WIDTH), "-y", str(HEIGHT), "-c", str(cwd or home.make("cwd")))
+    shell = command.replace("{nvim}", nvim).replace("{quoted}", shlex.quote(nvim))
+    await terminal.tmux("new-session", "-d", *options, shell)
     try:
         terminal.nvim = Screened(await attach(terminal, listen), listen, home)
         yield terminal
@@ -181,7 +173,7 @@ async def opened(
 
 
 async def attach(terminal: Terminal, listen: Path) -> Rpc:
-    """Connect to the Neovim in the terminal once it has its screen."""
+    """Connects to the Neovim in the terminal once it has a UI."""
     rpc = None
     try:
         async with asyncio.timeout(START_TIMEOUT / 1000):
@@ -189,7 +181,7 @@ async def attach(terminal: Terminal, listen: Path) -> Rpc:
                 try:
                     rpc = await Rpc.connect(listen)
                 except OSError:
-                    assert await terminal.is_open(), "the program ended at once"
+                    assert await terminal.is_open(), "the program exited at once"
                     await asyncio.sleep(0.01)
             while not await rpc.lua("return vim.v.vim_did_enter == 1 and #vim.api.nvim_list_uis() > 0"):
                 await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
--- A small wire in place of the plugin's: for tests of the bridge's own side of it.
+-- Replaces the RPC verbs of the plugin in tests of the bridge.
 local uv = vim.uv
 local W = { calls = {}, seen = {}, settings = { limits = {}, tool_timeout = 5000 }, boot = 'boot-of-the-editor' }
 

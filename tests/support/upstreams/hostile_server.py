@@ -1,6 +1,6 @@
-"""An MCP server without an SDK, that would fill or freeze who mounts it: `python hostile_server.py HOW`.
+"""An MCP server without an SDK that tries to overload its client: `python hostile_server.py HOW`.
 
-HOW says which of the functions below stands for a list of tools, and what the tool `go` does.
+HOW selects a function below for the list of tools, and what the tool `go` does.
 """
 
 from __future__ import annotations

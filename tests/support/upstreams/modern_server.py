@@ -1,4 +1,4 @@
-"""An MCP server on the official Python SDK that knows revision 2026-07-28 alone: no handshake, no session.
+"""An MCP server on the official Python SDK with revision 2026-07-28 only: no handshake, no session.
 
 python modern_server.py JOURNAL [http]
 """
@@ -95,12 +95,12 @@ async def get_prompt(_: Any, __: Any) -> Any:
 
 
 def is_handshake(message: Any) -> bool:
-    """Is it what this server does not know?"""
+    """Whether a message is `initialize`, which this server refuses."""
     return getattr(message, "method", None) == "initialize"
 
 
 class Reader:
-    """The messages of a client, but for the handshake, which is refused."""
+    """Reads the messages of a client and refuses the handshake."""
 
     def __init__(self, read: Any, write: Any) -> None:
         self._read, self._write = read, write
@@ -133,19 +133,19 @@ class Reader:
 
 
 async def over_http(server: Any) -> None:
-    """At a port of its own, which it prints."""
+    """Serves at a free port, which is printed."""
     import uvicorn
 
     app = server.streamable_http_app(stateless_http=True)
 
-    async def front(scope: Any, receive: Any, send: Any) -> None:
+    async def refuse_handshake(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
             await app(scope, receive, send)
             return
         event = await receive()
-        said = json.loads(event["body"])
-        if said.get("method") == "initialize":
-            body = json.dumps({"jsonrpc": "2.0", "id": said["id"], "error": REFUSAL}).encode()
+        message = json.loads(event["body"])
+        if message.get("method") == "initialize":
+            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": REFUSAL}).encode()
             head = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
             await send({"type": "http.response.start", "status": 400, "headers": head})
             await send({"type": "http.response.body", "body": body})
@@ -157,9 +157,9 @@ async def over_http(server: Any) -> None:
 
         await app(scope, again, send)
 
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        print(door.getsockname()[1], flush=True)
-        await uvicorn.Server(uvicorn.Config(front, log_level="warning")).serve(sockets=[door])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        print(listener.getsockname()[1], flush=True)
+        await uvicorn.Server(uvicorn.Config(refuse_handshake, log_level="warning")).serve(sockets=[listener])
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""An MCP server on the official Python SDK, over stdio, with one of everything that a client of it may meet.
+"""An MCP server on the official Python SDK, over stdio, with every kind of definition and result.
 
 python python_server.py JOURNAL
 """
@@ -32,26 +32,32 @@ TOOLS: dict[str, dict[str, Any]] = {
         },
         "outputSchema": {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]},
     },
-    "picture": {"inputSchema": NO_ARGUMENTS},
-    "fail": {"inputSchema": NO_ARGUMENTS},
-    "refuse": {"inputSchema": NO_ARGUMENTS},
-    "count": {"inputSchema": NO_ARGUMENTS},
-    "hold": {"inputSchema": NO_ARGUMENTS},
-    "die": {"inputSchema": NO_ARGUMENTS},
-    "grow": {"inputSchema": NO_ARGUMENTS},
     "large": {"inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
-    "environment": {"inputSchema": NO_ARGUMENTS},
-    "ask": {"inputSchema": NO_ARGUMENTS},
-    "sample": {"inputSchema": NO_ARGUMENTS},
-    "whisper": {"inputSchema": NO_ARGUMENTS},
-    "touch": {"inputSchema": NO_ARGUMENTS},
     "read": {"inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}},
 }
+for name in [
+    "picture",
+    "fail",
+    "refuse",
+    "count",
+    "hold",
+    "die",
+    "grow",
+    "environment",
+    "ask",
+    "sample",
+    "whisper",
+    "touch",
+]:
+    TOOLS[name] = {"inputSchema": NO_ARGUMENTS}
 
 
 def note(*what: Any) -> None:
     with open(sys.argv[1], "a") as journal:
         journal.write(json.dumps(what) + "\n")
+
+
+FRESH: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def text(value: str) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def text(value: str) -> dict[str, Any]:
 
 async def list_tools(_: Any, __: Any) -> Any:
     tools = [{"name": name, **definition} for name, definition in TOOLS.items()]
-    return {"tools": tools, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"tools": tools, **FRESH}
 
 
 async def call_tool(ctx: Any, params: Any) -> Any:
@@ -76,10 +82,8 @@ async def call_tool(ctx: Any, params: Any) -> Any:
             total = arguments["a"] + arguments.get("b", 2)
             return {**text(str(total)), "structuredContent": {"sum": total}}
         case "picture":
-            about = {
-                "annotations": {"audience": ["user"], "priority": 0.5},
-                "_meta": {"a/b": [None, {}, 2**60 + 1]},
-            }
+            about: dict[str, Any] = {"annotations": {"audience": ["user"], "priority": 0.5}}
+            about["_meta"] = {"a/b": [None, {}, 2**60 + 1]}
             image = {"type": "image", "data": PIXEL, "mimeType": "image/png", **about}
             link = {"type": "resource_link", "uri": "test://static", "name": "static", **about}
             inner = {"uri": "test://static", "text": "as it is", "_meta": {"of": "it"}}
@@ -128,12 +132,12 @@ async def call_tool(ctx: Any, params: Any) -> Any:
 
 async def list_resources(_: Any, __: Any) -> Any:
     listed = [{"uri": "test://static", "name": "static", "mimeType": "text/plain"}]
-    return {"resources": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"resources": listed, **FRESH}
 
 
 async def list_templates(_: Any, __: Any) -> Any:
     listed = [{"uriTemplate": "test://item/{id}", "name": "item"}]
-    return {"resourceTemplates": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"resourceTemplates": listed, **FRESH}
 
 
 async def read_resource(_: Any, params: Any) -> Any:
@@ -143,7 +147,7 @@ async def read_resource(_: Any, params: Any) -> Any:
         {"uri": params.uri, "mimeType": "text/plain", "text": f"read {params.uri}", "_meta": {"n": 1}},
         {"uri": params.uri, "mimeType": "image/png", "blob": PIXEL},
     ]
-    return {"contents": contents, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"contents": contents, **FRESH}
 
 
 async def subscribe(_: Any, params: Any) -> Any:
@@ -159,7 +163,7 @@ async def unsubscribe(_: Any, params: Any) -> Any:
 async def list_prompts(_: Any, __: Any) -> Any:
     arguments = [{"name": "topic", "required": True}]
     listed = [{"name": "greet", "description": "Greets.", "arguments": arguments}]
-    return {"prompts": listed, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    return {"prompts": listed, **FRESH}
 
 
 async def get_prompt(_: Any, params: Any) -> Any:

@@ -1,12 +1,12 @@
-"""An MCP server without an SDK, that does what no server should: `python raw_server.py HOW`.
+"""An MCP server without an SDK that violates the protocol: `python raw_server.py HOW`.
 
-- `malformed`: lists things that are none beside one that is, and prints lines that are no messages.
-- `stubborn`: ignores the end of its input and TERM, and has a child that does as well.
+- `malformed`: lists invalid definitions and a valid one, and prints lines that are not messages.
+- `stubborn`: ignores the end of its input and TERM, and so does its child.
 - `silent`: never answers.
-- `hasty`: has another tool as soon as it has listed them, and says so.
-- `tools`: has tools and nothing else.
-- `broken`: says why on stderr, and ends.
-- `refusing`: answers every request with an error, and stays.
+- `hasty`: adds a tool right after it has listed them, and announces it.
+- `tools`: has only tools.
+- `broken`: prints a reason on stderr and exits.
+- `refusing`: answers every request with an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-// An MCP server on the official TypeScript SDK, at a URL, for whoever has the token.
+// An MCP server on the official TypeScript SDK, over HTTP with a token.
 //
-//     node typescript_server.mjs      prints {"port": N}; then a JSON value a line of what happens to it
+//     node typescript_server.mjs      prints {"port": N}, then one JSON value per line for each event
 //
-// Reads orders: "forget" drops every session.
+// Reads commands: "forget" drops every session.
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -84,7 +84,7 @@ const http = createServer(async (request, response) => {
 
 http.listen(0, "127.0.0.1", () => say({ port: http.address().port }));
 
-for await (const order of createInterface({ input: process.stdin })) {
-  if (order === "forget") sessions.clear();
+for await (const command of createInterface({ input: process.stdin })) {
+  if (command === "forget") sessions.clear();
 }
 process.exit(0);

@@ -1,6 +1,6 @@
-"""Tools of every kind, for the tests: this folder is put on the runtimepath.
+"""Tools of every kind, for the tests. Their directory is on the runtimepath.
 
-(`marker` is a path whose name says nothing to the gateway: tests keep such files outside of the project.)
+`marker` is a path outside the project; its name does not tell the gateway that it is one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def py_add(a: int, b: Annotated[int, "The other"] = 2) -> Sum:  # noqa: D417
 
 @mcp_tool(annotations=READ)
 def py_echo(value: Any = None) -> Any:
-    """Returns what it is given."""
+    """Returns its argument."""
     return value
 
 
@@ -69,7 +69,7 @@ def py_echo(value: Any = None) -> Any:
 def py_types(
     color: Color, points: list[Point], by_name: dict[str, float], ratio: float = 1
 ) -> dict[str, Any]:
-    """Tells of what types its arguments are."""
+    """Returns the types of its arguments."""
     assert isinstance(color, Color)
     assert isinstance(points, list)
     return {
@@ -88,7 +88,6 @@ def py_value(kind: str) -> Any:
         "text": lambda: "hällo",
         "number": lambda: 1.5,
         "empty_dict": dict,
-        "empty_list": list,
         "point": lambda: Point(1, 2),
         "enum": lambda: Color.RED,
         "nested": lambda: {"points": [Point(1)], "null": None, "path": Path("a")},
@@ -99,7 +98,6 @@ def py_value(kind: str) -> Any:
             resource("x://y", "z"),
             resource_link("x://y", "link"),
         ],
-        "image": lambda: image(b"\0\1", "image/png"),
         "result": lambda: Result([text("no")], is_error=True, meta={"x/y": 1}),
         "set_of_object": lambda: {"a": [object()]},
         "nan": lambda: {"x": float("nan")},
@@ -109,7 +107,6 @@ def py_value(kind: str) -> Any:
         "path_as_image": lambda: image(Path("x"), "image/png"),  # type: ignore[arg-type]
         "text_of_object": lambda: text(object()),  # type: ignore[arg-type]
         "bad_block": lambda: text("\ud800"),
-        "huge_link": lambda: resource_link("x://y", "link", size=10**30),
         "content_and_data": lambda: [text("a"), "b"],
         "result_of_text": lambda: Result("text"),  # type: ignore[arg-type]
         "result_of_list": lambda: Result([text("a")], structured=[1]),  # type: ignore[arg-type]
@@ -130,18 +127,18 @@ def py_cpu(seconds: float = 60) -> str:
 
 @mcp_tool(annotations=READ)
 def py_block(marker: str, ctx: Context) -> str:
-    """Waits until a file is there."""
+    """Waits until a file exists."""
     ctx.progress(0, message="waiting")
     while not os.path.exists(marker):
         if ctx.cancelled.wait(0.01):
             Path(marker + ".cancelled").write_text(ctx.cancelled.reason or "")
-            raise ToolError("told to stop")
+            raise ToolError("cancelled")
     return "the file is there"
 
 
 @mcp_tool(annotations=READ)
 def py_never(ctx: Context) -> None:
-    """Never ends, and does not listen."""
+    """Never ends and ignores cancels."""
     ctx.progress(1)
     threading.Event().wait()
 
@@ -153,7 +150,7 @@ class MuteError(Exception):
 
 @mcp_tool(annotations=READ)
 def py_reads_input() -> str:
-    """Reads what is the channel, if nobody has taken care, and lets a program do so."""
+    """Reads stdin, itself and by another process."""
     try:
         input()
     except EOFError:
@@ -183,7 +180,7 @@ def py_fail(how: str) -> None:
 
 @mcp_tool(annotations=READ)
 async def py_steps(ctx: AsyncContext, steps: int = 3, marker: str | None = None) -> str:
-    """Takes steps and reports them; with a marker, it goes on when a file is there."""
+    """Reports steps; with a marker, each waits for a file."""
     for step in range(steps):
         ctx.progress(step + 1, steps, f"step {step + 1}")
         ctx.log("info", {"step": step})
@@ -194,7 +191,7 @@ async def py_steps(ctx: AsyncContext, steps: int = 3, marker: str | None = None)
 
 @mcp_tool(annotations=READ)
 async def py_await_forever(marker: str, ctx: AsyncContext) -> None:
-    """Waits for ever, and notes that it was cancelled."""
+    """Waits forever, and writes the reason of a cancel."""
     ctx.progress(1)
     try:
         await asyncio.Event().wait()
@@ -205,7 +202,7 @@ async def py_await_forever(marker: str, ctx: AsyncContext) -> None:
 
 @mcp_tool(annotations=READ)
 async def py_hold_loop(ctx: AsyncContext, seconds: float = 600) -> str:
-    """Holds up all other calls of its process, as no async function should."""
+    """Blocks the event loop of its process."""
     ctx.progress(1)
     await asyncio.sleep(0)
     time.sleep(seconds)
@@ -214,14 +211,14 @@ async def py_hold_loop(ctx: AsyncContext, seconds: float = 600) -> str:
 
 @mcp_tool(annotations=READ)
 async def py_ask_async(ctx: AsyncContext) -> Any:
-    """Asks the person for a name."""
+    """Asks the user for a name."""
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     return await ctx.elicit("Who?", schema)
 
 
 @mcp_tool(annotations=READ)
 def py_ask(ctx: Context) -> Any:
-    """Asks the person for a name, and waits."""
+    """Asks the user for a name, and waits."""
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     return ctx.elicit("Who?", schema)
 
@@ -240,19 +237,19 @@ def py_die() -> None:
 
 @mcp_tool(annotations=READ)
 def py_starts_a_program() -> int:
-    """Starts a program and leaves it to itself."""
+    """Starts a process and does not wait for it."""
     return subprocess.Popen(["sleep", "600"]).pid
 
 
 @mcp_tool(annotations=READ)
 def py_pid() -> int:
-    """Tells its process."""
+    """Returns its process id."""
     return os.getpid()
 
 
 @mcp_tool(annotations=READ)
 def py_context(ctx: Context) -> dict[str, Any]:
-    """Tells what it knows of its call."""
+    """Returns its context."""
     return {
         "client": dict(ctx.client),
         "host": ctx.host,
@@ -264,11 +261,11 @@ def py_context(ctx: Context) -> dict[str, Any]:
 
 @mcp_tool
 def py_asks_first() -> str:
-    """Does more than read."""
+    """Is not read-only."""
     return "done"
 
 
-@mcp_tool(approval="it is dear", timeout=1234)
+@mcp_tool(approval="it is expensive", timeout=1234)
 def py_dear() -> str:
     """Asks each time."""
     return "done"
@@ -276,7 +273,7 @@ def py_dear() -> str:
 
 @mcp_tool(annotations=READ)
 def py_flood(ctx: Context, count: int = 20_000) -> str:
-    """Reports more than anybody can read."""
+    """Reports a lot of progress."""
     for number in range(count):
         ctx.progress(number, count)
         ctx.log("debug", number)
@@ -285,7 +282,7 @@ def py_flood(ctx: Context, count: int = 20_000) -> str:
 
 @mcp_tool(annotations=READ)
 def py_prints_much() -> str:
-    """Prints more than anybody reads."""
+    """Prints a lot."""
     for number in range(20_000):
         print(number)
     print("x" * 1_000_000)
@@ -294,7 +291,7 @@ def py_prints_much() -> str:
 
 @mcp_tool(annotations=READ)
 def py_prints() -> str:
-    """Prints where a channel would be, if nobody had taken care."""
+    """Prints to stdout, which must not be the RPC channel."""
     print("printed by a tool")
     os.write(1, b"written by a tool\n")
     return "done"
@@ -302,5 +299,5 @@ def py_prints() -> str:
 
 @mcp_tool(annotations=READ)
 def _py_private() -> str:
-    """Nobody's business."""
+    """Is private."""
     return "secret"

@@ -15,12 +15,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "bridge"), str(ROOT / "scripts")]
 
 import _nvims  # noqa: E402
 
-from tests.support import homes, leaks, nvim, processes, restarts  # noqa: E402
+from tests.support import leaks, nvim, processes, restarts  # noqa: E402
 from tests.support.nvim import Nvim  # noqa: E402
 
 
 async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
-    """Run it, and say how it goes."""
+    """Runs it and prints progress."""
     begun = time.monotonic()
     started: list[Nvim] = []
 
@@ -32,7 +32,7 @@ async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
             flush=True,
         )
 
-    with homes.new_home() as home:
+    with nvim.new_home() as home:
 
         async def spawn(**more: Any) -> Nvim:
             started.append(await nvim.start(program, home, **more))

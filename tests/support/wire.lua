@@ -40,7 +40,6 @@ end
 
 local tools = {}
 function tools.echo(call, args) call.result = { state = 'done', kind = 'text', text = args.text } end
-function tools.bad(call) call.result = { state = 'done', kind = 'text', text = 'caf\233' } end
 function tools.value(call) call.result = { state = 'done', kind = 'json', text = '{"n":1}', structured = true } end
 function tools.fail(call)
   local errors = { { field = 'n', message = 'caf\233' } }
@@ -51,11 +50,6 @@ function tools.later(call, args)
     call.result = { state = 'done', kind = 'text', text = ('x'):rep(args.size) }
     vim.rpcnotify(W.channel, 'wake', call.id, args.size <= 65536 and reply(call) or nil)
   end, args.ms)
-end
-function tools.steps(call)
-  call.progress = { seq = 1, done = 1, total = 2, message = 'half' }
-  vim.rpcnotify(W.channel, 'log', call.id, 'info', '{"at":"half"}')
-  tools.later(call, { size = 1, ms = 20 })
 end
 function tools.throw() error('secret path') end
 function tools.forever() end

@@ -23,20 +23,18 @@ import release
 
 FACTS = release.facts(ROOT)
 # What the registry's schema of 2025-12-11 and its other rules require of the fields in our entry.
+TITLE = {"type": "string", "minLength": 1, "maxLength": 100}
+VERSION = {"type": "string", "maxLength": 255, "pattern": r"^\d+\.\d+\.\d+"}
 ENTRY: dict[str, Any] = {
     "type": "object",
     "additionalProperties": False,
     "required": ["$schema", "name", "description", "version", "packages"],
     "properties": {
         "$schema": {"pattern": r"^https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\."},
-        "name": {
-            "type": "string",
-            "maxLength": 200,
-            "pattern": "^io\\.github\\.[A-Za-z0-9-]+/[A-Za-z0-9._-]+$",
-        },
-        "title": {"type": "string", "minLength": 1, "maxLength": 100},
-        "description": {"type": "string", "minLength": 1, "maxLength": 100},
-        "version": {"type": "string", "maxLength": 255, "pattern": r"^\d+\.\d+\.\d+"},
+        "name": {"maxLength": 200, "pattern": "^io\\.github\\.[A-Za-z0-9-]+/[A-Za-z0-9._-]+$"},
+        "title": TITLE,
+        "description": TITLE,
+        "version": VERSION,
         "repository": {
             "required": ["url", "source"],
             "properties": {
@@ -52,7 +50,7 @@ ENTRY: dict[str, Any] = {
                     "registryType": {"const": "pypi"},
                     "registryBaseUrl": {"const": "https://pypi.org"},
                     "identifier": {"type": "string"},
-                    "version": {"pattern": r"^\d+\.\d+\.\d+"},
+                    "version": VERSION,
                     "runtimeHint": {"const": "uvx"},
                     "transport": {"const": {"type": "stdio"}},
                     "packageArguments": {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.calls.runner import Calls
-from mcp_tools_nvim.errors import Code, LuaError, StartError
+from mcp_tools_nvim.errors import Code, StartError
 from mcp_tools_nvim.neovim.clock import WINDOW
 from mcp_tools_nvim.neovim.nvim import NvimEditor
 from mcp_tools_nvim.values import (
@@ -124,18 +124,6 @@ async def test_an_error_in_lua_is_logged_and_not_sent_to_the_client(
     assert any("secret path" in text for text in caplog.messages)
 
 
-async def test_cancels_and_acknowledgements_arrive(setup: Setup) -> None:
-    call = asyncio.ensure_future(setup.run("forever"))
-    await setup.nvim.wait_for("return next(probe.wire.calls) ~= nil")
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    await setup.run("later", ms=1, size=70_000)
-    await setup.nvim.wait_for("return probe.wire.times('acknowledge') > 0", timeout=1000)
-    assert await setup.noted("cancel_task") == [["boot-1", "disconnected"]]
-    assert await setup.noted("acknowledge") == [[["boot-2"]]]
-
-
 async def test_asking_for_the_mode_renews_an_old_clock_sample(setup: Setup) -> None:
     clock = setup.editor._clock
     clock._seen = monotonic() - WINDOW - 1
@@ -196,20 +184,6 @@ async def test_invalid_events_are_logged(setup: Setup, caplog: pytest.LogCapture
         await setup.nvim.lua(f"vim.rpcnotify(probe.wire.channel, {event})")
     assert (await setup.run("echo", text="x")).text == "x"
     assert len([record for record in caplog.records if record.name.startswith("mcp_tools_nvim.")]) == 5
-
-
-async def test_a_changed_list_is_reported_with_its_revision(setup: Setup) -> None:
-    received: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
-    setup.editor.on("changed", lambda *change: received.put_nowait(change))
-    await setup.nvim.lua("vim.rpcnotify(probe.wire.channel, 'changed', 'tools', 8)")
-    async with asyncio.timeout(1):
-        assert await received.get() == ("tools", 8)
-
-
-async def test_a_refused_hello_raises_the_reason(nvim: Nvim, editor: NvimEditor) -> None:
-    await nvim.lua("probe.wire.refuse = 'speaks protocol 9'")
-    with pytest.raises(LuaError, match="speaks protocol 9"):
-        await editor.hello(INFO)
 
 
 async def test_a_missing_editor_error_names_the_variable(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
--- What tools are asked, by the names of their arguments: a new tool is measured without being named here.
+-- Arguments for tools, by the names of their parameters: a new tool is measured without an entry here.
 
 local M = {}
 
---- These wait for the user.
+--- Tools that wait for the user.
 M.left_out = { ask_user = true, test_async_prompt = true }
 
---- By name of the argument; those that are not here are given when they are required, by their type.
+--- Values by parameter name; other required parameters get a value of their type.
 ---@param project { lua: string, json: string, python: string }
 local function values(project)
   return {
@@ -21,7 +21,7 @@ local function values(project)
   }
 end
 
---- By tool, where an argument of that name means another thing; false: it is left out.
+--- Values by tool, where a parameter of that name has another meaning; false: omitted.
 ---@param project { lua: string, json: string, python: string }
 local function exceptions(project)
   return {
@@ -33,7 +33,7 @@ local function exceptions(project)
   }
 end
 
---- A value that a schema takes.
+--- Returns a value that is valid for a schema.
 local function any(schema)
   if schema.default ~= nil then
     return schema.default
@@ -53,7 +53,7 @@ local function any(schema)
   return ({ boolean = true, integer = schema.minimum or 1, number = schema.minimum or 1 })[kind] or 'step'
 end
 
---- The ways in which a tool is asked: about the large file, and about what it takes when no file is named.
+--- Returns the argument variants of a tool: with the large file, and without a file.
 ---@param definition { name: string, input_schema: table }
 ---@param project { lua: string, json: string, python: string }
 ---@return table<string, table>

@@ -48,7 +48,7 @@ async def endure(program: Path, options: argparse.Namespace) -> restarts.Tally:
 
 
 def main() -> int:
-    """Run and report."""
+    """Runs and reports."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--every", type=float, default=45, help="seconds between two restarts")

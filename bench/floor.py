@@ -1,9 +1,9 @@
-"""The floor: what a bare `web.Server` of aiohttp and one round trip to Neovim cost, nothing of ours between.
+"""The floor: the cost of a bare aiohttp `web.Server` and one round trip to Neovim, without our code.
 
     python bench/floor.py NVIM_SOCKET
 
-`/lua` awaits `nvim_exec_lua('return 1')` and echoes; `/echo` only echoes; `/fixed` sends what was PUT there.
-On the event loop that the bridge runs on, so that a ratio says what the bridge adds.
+`/lua` awaits `nvim_exec_lua('return 1')` and echoes; `/echo` echoes; `/fixed` returns what was PUT there.
+It uses the event loop of the bridge, so that a ratio is the overhead of the bridge.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from aiohttp import web
 
 try:
     from uvloop import run
-except ImportError:  # the bridge does without it as well
+except ImportError:  # optional in the bridge, too
     from asyncio import run
 
 
 class Neovim(asyncio.Protocol):
-    """The least that a msgpack-RPC client can be."""
+    """A minimal msgpack-RPC client."""
 
     def __init__(self) -> None:
         self.ids = itertools.count()

@@ -1,7 +1,7 @@
-"""Load by wrk, whose own cost is small beside what it measures.
+"""Load by wrk, whose own cost is small.
 
-wrk comes from PATH, else from the Debian archive of this machine's apt, unpacked into `.deps/wrk` (no root).
-Each answer is checked for what it must hold; a single wrong one ends the run.
+wrk is on PATH, or is unpacked from the Debian archive of this machine's apt into `.deps/wrk` (no root).
+Every answer is checked; a wrong one ends the run.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from tests.support import processes  # noqa: E402
 
 
 class BenchError(Exception):
-    """Something did not run as it must for its number to mean anything."""
+    """A measurement is invalid."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What to send where.
+    """Requests to a URL.
 
     Attributes:
         url: address of a POST.
-        headers: besides the session's.
+        headers: without that of the session.
         before: the body up to the request id.
-        after: the rest of it.
-        expect: a text that every answer holds.
-        sessions: ids, used in turn; empty = no session header.
-        size: least bytes of an answer.
+        after: the body after the request id.
+        expect: a text in every answer.
+        sessions: ids, used in turn; empty: no session header.
+        size: minimum bytes of an answer.
     """
 
     url: str
@@ -59,11 +59,11 @@ class Sample:
     """One stretch of load.
 
     Attributes:
-        p50: ms, of the calls as they were.
-        p99: the same.
+        p50: ms.
+        p99: ms.
         rate: answers per second.
-        count: of answers.
-        p99_at_rate: ms, as wrk estimates it for clients that would keep to a rate.
+        count: number of answers.
+        p99_at_rate: ms, wrk's estimate for clients with a constant rate.
     """
 
     p50: float
@@ -74,10 +74,10 @@ class Sample:
 
 
 def wrk() -> tuple[list[str], dict[str, str]]:
-    """The command and what it needs in its environment.
+    """The command and its environment.
 
     Raises:
-        BenchError: there is none to be had.
+        BenchError: wrk is not available.
     """
     own = shutil.which("wrk")
     if own:
@@ -95,7 +95,7 @@ def wrk() -> tuple[list[str], dict[str, str]]:
 
 
 def unpack(pinned: list[_debs.Deb]) -> None:
-    """Fetch and unpack the pinned packages; where they do not fit or are gone, what apt names instead."""
+    """Fetches and unpacks the pinned packages, or those of apt if the pinned ones are not available."""
     names = [deb.name for deb in pinned]
     try:
         if platform.machine() != "x86_64":
@@ -118,11 +118,11 @@ def lua(value: object) -> str:
 
 
 async def run(endpoint: Endpoint, seconds: float, clients: int = 1) -> Sample:
-    """Send calls for a while.
+    """Sends calls for a while.
 
     Args:
         endpoint: what to send.
-        seconds: for how long; wrk counts whole ones, so a part of one is cut by the caller's patience.
+        seconds: duration; wrk counts whole seconds.
         clients: connections, each with one call at a time.
 
     Raises:

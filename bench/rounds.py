@@ -1,4 +1,4 @@
-"""Interleaved rounds: what is compared runs again and again in turn, so a busy machine is busy for all."""
+"""Interleaved rounds: compared measurements take turns, so load on the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Measure = Callable[[], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Amount:
-    """How much of everything one run does."""
+    """The amount of work of a run."""
 
     rounds: int
     seconds: int  # of load per measurement and round
-    calls: tuple[int, int]  # between which memory must not grow
+    calls: tuple[int, int]  # memory must not grow between them
     idle: float  # seconds
     pending: float  # seconds
 
@@ -26,7 +26,7 @@ QUICK = Amount(rounds=1, seconds=1, calls=(500, 2_000), idle=1, pending=4)
 
 
 class Rounds:
-    """The samples of each measurement, a list of one per round."""
+    """The samples of each measurement, one per round."""
 
     def __init__(self, samples: Mapping[str, list[Any]]) -> None:
         self.samples = samples
@@ -36,7 +36,7 @@ class Rounds:
         return median(getattr(sample, field) for sample in self.samples[name])
 
     def ratio(self, name: str, other: str, field: str) -> float:
-        """Median over the rounds of one measurement's figure ÷ another's."""
+        """Median over the rounds of the ratio of two measurements."""
         pairs = zip(self.samples[name], self.samples[other], strict=True)
         return median(getattr(one, field) / getattr(two, field) for one, two in pairs)
 
@@ -46,7 +46,7 @@ class Rounds:
 
 
 async def interleaved(measures: Mapping[str, Measure], count: int) -> Rounds:
-    """Run every measurement once per round, in the same order."""
+    """Runs every measurement once per round, in the same order."""
     samples: dict[str, list[Any]] = {name: [] for name in measures}
     for _ in range(count):
         for name, measure in measures.items():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measure, and say how it compares: `make bench`, or bench/run.py with `--help`.
+"""Measures and compares: `make bench`, or bench/run.py with `--help`.
 
-Everything runs with the default limits. A figure is the median of 5 rounds in which it and what it is
-compared with took turns; ratios are taken within a round: a busy machine changes them less than milliseconds.
+Everything runs with the default limits. A figure is the median of 5 rounds of alternating measurements.
+Ratios are computed within a round: load on the machine changes them less than milliseconds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from scenarios import (  # noqa: E402
 from stage import prepare  # noqa: E402
 
 LONG = ["instructions", "peers_tools"]
-"""Left out of a quick run unless they are named: valgrind takes a minute to start a bridge, and the peers
+"""Not in a quick run unless they are named: valgrind takes a minute to start a bridge, and the peers
 are many packages."""
 
 # In this order: `large` leaves a thousand tools behind.
@@ -73,15 +73,20 @@ SCENARIOS = {
     "agent_tasks": agent_tasks.measure,
 }
 ASKED = ["agent_tasks"]
-"""Run only when they are named: they write a report of their own."""
+"""Run only when they are named: they write their own report."""
 
 
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Measure speed and memory.")
-    parser.add_argument("--quick", action="store_true", help="little of everything, to see that it runs")
     parser.add_argument(
-        "--only", action="append", choices=[*SCENARIOS, "traffic"], help="leave out the others"
+        "--quick", action="store_true", help="short measurements, to check that everything runs"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=[*SCENARIOS, "traffic"],
+        help="run only this scenario (can be repeated)",
     )
     parser.add_argument("--nvim", type=Path, help="the Neovim to use; default: the required one of the tests")
     parser.add_argument(
@@ -91,7 +96,7 @@ def parse() -> argparse.Namespace:
 
 
 async def measure(nvim: Path, amount: Amount, wanted: list[str]) -> list[table.Row]:
-    """Run the scenarios, one after the other; `traffic` mostly waits, so it goes on beside them."""
+    """Runs the scenarios one after the other, with `traffic`, which mostly waits, at the same time."""
     rows: list[table.Row] = []
     with tempfile.TemporaryDirectory(prefix="mcpt-") as folder:
         place = Path(folder)
@@ -110,17 +115,17 @@ async def measure(nvim: Path, amount: Amount, wanted: list[str]) -> list[table.R
 
 
 def failed(faults: Sequence[BaseException]) -> int:
-    """Say what did not run."""
+    """Prints what did not run."""
     for fault in faults:
         print(f"bench: {fault}", file=sys.stderr)
     return 1
 
 
 def main() -> int:
-    """Measure and write.
+    """Measures and writes the results.
 
     Returns:
-        1 when something did not run.
+        1 if something did not run.
     """
     options = parse()
     amount = QUICK if options.quick else FULL

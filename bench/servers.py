@@ -1,4 +1,4 @@
-"""The programs that are measured or measured against, each a process of its own."""
+"""The measured programs, each in its own process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SESSION_VERSION, STATELESS_VERSION = "2025-11-25", "2026-07-28"
 
 @dataclass
 class Program:
-    """A server that listens."""
+    """A running server."""
 
     name: str
     process: asyncio.subprocess.Process
@@ -42,29 +42,29 @@ class Program:
 
     @property
     def url(self) -> str:
-        """Its address, without a path."""
+        """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every MCP request to it carries."""
+        """The headers of every MCP request."""
         accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         return accept | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
 
     def resident(self) -> float:
-        """Its memory in MB (10^6 bytes), as the system counts it."""
+        """Resident memory in MB (10^6 bytes)."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
         assert found
         return int(found[1]) * 1024 / 1e6
 
     def cpu(self) -> float:
-        """Seconds of processor time that it has used."""
+        """Used processor time in seconds."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def end(self) -> None:
-        """Ask it to end; kill it when it does not."""
+        """Terminates the program, or kills it."""
         if self.process.returncode is None:
             self.process.terminate()
             try:
@@ -82,10 +82,10 @@ async def launch(
     token: str = "",
     start_seconds: float = START_SECONDS,
 ) -> Program:
-    """Start a program and wait for its ready line.
+    """Starts a program and waits for its ready line.
 
     Raises:
-        BenchError: it ended, or said nothing in time; the message holds what it wrote.
+        BenchError: it exited or timed out; the message has its output.
     """
     begun = time.perf_counter()
     with log.open("wb") as stream:
@@ -114,7 +114,7 @@ async def bridge(
     under: Sequence[str] = (),
     start_seconds: float = START_SECONDS,
 ) -> AsyncIterator[Program]:
-    """The bridge, as the plugin starts it, on any port; `under` is what runs it."""
+    """The bridge, as the plugin starts it, on any port; `under` is a wrapper command."""
     token = secrets.token_hex(32)
     env = home.environment() | {
         "NVIM_LISTEN_ADDRESS": str(socket),
@@ -136,7 +136,7 @@ async def bridge(
 async def floor(
     socket: Path, home: Home, under: Sequence[str] = (), start_seconds: float = START_SECONDS
 ) -> AsyncIterator[Program]:
-    """Bare aiohttp, and one bare round trip to Neovim; `under` is what runs it."""
+    """Bare aiohttp, and one bare round trip to Neovim; `under` is a wrapper command."""
     command, log = [*under, sys.executable, str(HERE / "floor.py"), str(socket)], home.path / "floor.log"
     program = await launch("floor", command, home.environment(), log, start_seconds=start_seconds)
     try:
@@ -147,7 +147,7 @@ async def floor(
 
 @contextlib.asynccontextmanager
 async def peer(home: Home) -> AsyncIterator[Program]:
-    """The TypeScript SDK on express, with no editor behind it."""
+    """The TypeScript SDK on express, without an editor."""
     command = [str(_npm.WHEEL / "bin" / "node"), str(HERE / "peer.mjs"), str(_npm.TARGET)]
     program = await launch("peer", command, home.environment(), home.path / "peer.log")
     try:
@@ -184,14 +184,14 @@ async def with_sessions(
     count: int = 1,
     size: int = 1,
 ) -> Endpoint:
-    """Requests in `count` sessions, which are opened here."""
+    """Requests in `count` new sessions."""
     sessions = [await open_session(http, program) for _ in range(count)]
     headers = program.headers | {"MCP-Protocol-Version": SESSION_VERSION}
     return Endpoint(f"{program.url}/mcp", headers, *around(message), expect, sessions, size)
 
 
 def stateless(program: Program, message: dict[str, Any], expect: str) -> Endpoint:
-    """Requests that carry everything themselves."""
+    """Stateless requests."""
     if program.name == "peer":
         headers = program.headers | {"MCP-Protocol-Version": SESSION_VERSION}
         return Endpoint(f"{program.url}/stateless", headers, *around(message), expect)
@@ -208,7 +208,7 @@ def stateless(program: Program, message: dict[str, Any], expect: str) -> Endpoin
 
 
 async def open_session(http: aiohttp.ClientSession, program: Program) -> str:
-    """Initialize, as a client does.
+    """Initializes a session.
 
     Returns:
         The session's id.
@@ -228,7 +228,7 @@ async def open_session(http: aiohttp.ClientSession, program: Program) -> str:
 
 
 async def ask(http: aiohttp.ClientSession, endpoint: Endpoint) -> bytes:
-    """One request; its answer's body."""
+    """The body of the answer to a request."""
     headers = dict(endpoint.headers)
     if endpoint.sessions:
         headers["Mcp-Session-Id"] = endpoint.sessions[0]

@@ -1,4 +1,4 @@
-"""What every scenario is given: a running Neovim, the servers, and how much to do."""
+"""The environment of every scenario: a running Neovim, the servers, and the amount of work."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.support.nvim import Home, Nvim
 
 HERE = Path(__file__).resolve().parent
 ENCODER_US = 112
-"""What `vim.json.encode` of the largest result takes where the limits in milliseconds were set.
+"""Time of `vim.json.encode` for the largest result on the machine for which limits in ms were set.
 
-Nothing of ours runs in it, so a limit does not grow with what is measured."""
+None of our code runs in it, so a limit does not grow with the measured code."""
 INIT = f"""
 require('mcp-tools').setup({{ bridge = {{ autostart = false }} }})
 dofile([[{HERE / "tools.lua"}]])
@@ -38,7 +38,7 @@ class Stage:
     http: aiohttp.ClientSession
     amount: Amount
     slowness: float
-    """Time that this machine takes for what takes 1 on the one for which the limits were set, at least 1."""
+    """The relative time of this machine compared with the reference machine, at least 1."""
 
     def most(self, milliseconds: float) -> float:
         """Return a limit for the main thread, in ms on this machine."""
@@ -61,7 +61,7 @@ async def editor(program: Path, folder: Path) -> AsyncIterator[Nvim]:
 
 @contextlib.asynccontextmanager
 async def http_client() -> AsyncIterator[aiohttp.ClientSession]:
-    """A client for everything that is not load."""
+    """A client for requests that are not measured."""
     timeout = aiohttp.ClientTimeout(total=120)
     async with aiohttp.ClientSession(timeout=timeout) as http:
         yield http
@@ -69,7 +69,7 @@ async def http_client() -> AsyncIterator[aiohttp.ClientSession]:
 
 @contextlib.asynccontextmanager
 async def prepare(program: Path, folder: Path, amount: Amount) -> AsyncIterator[Stage]:
-    """Start everything."""
+    """Starts all programs."""
     async with contextlib.AsyncExitStack() as stack:
         running = await stack.enter_async_context(editor(program, folder / "main"))
         home = running.home

@@ -1,4 +1,4 @@
-"""Rows and how they look."""
+"""Rows of results and their format."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Row:
 
     Attributes:
         figure: what was measured.
-        value: what came out, for a person.
-        reach: what it should be.
-        met: whether it is.
+        value: the result as text.
+        reach: the goal.
+        met: whether it was met.
     """
 
     figure: str
@@ -45,7 +45,7 @@ def describe(nvim: Path) -> list[str]:
 
 
 def read(path: str) -> str:
-    """A file's text; nothing where there is none."""
+    """The text of a file, or an empty one."""
     try:
         return Path(path).read_text()
     except OSError:
@@ -53,26 +53,26 @@ def read(path: str) -> str:
 
 
 class Neighbours:
-    """How much of the machine other programs use while we measure: their noise is in every millisecond."""
+    """The processor time of other programs during a measurement, which disturbs it."""
 
     def __init__(self) -> None:
         self._busy, self._all = _ticks()
 
     def share(self) -> float:
-        """Per cent of all processor time since then, without what this run and its ended children used."""
+        """Percentage of all processor time since the start, without this run and its ended children."""
         busy, every = _ticks()
         own = sum(os.times()[:4]) * os.sysconf("SC_CLK_TCK")
         return max(0.0, (busy - self._busy - own) / max(1, every - self._all) * 100)
 
 
 def _ticks() -> tuple[int, int]:
-    """Ticks of all processors that were used (or taken by the host), and all of them."""
+    """Used ticks of all processors (including steal time), and all ticks."""
     user, nice, system, idle, wait, *rest = (int(field) for field in read("/proc/stat").split()[1:9])
     return user + nice + system + sum(rest), user + nice + system + idle + wait + sum(rest)
 
 
 def terminal(rows: list[Row]) -> str:
-    """The table for a person at a terminal."""
+    """The table for a terminal."""
     widths = [max(len(getattr(row, name)) for row in rows) for name in ("figure", "value", "reach")]
     lines = []
     for row in rows:

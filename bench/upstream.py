@@ -1,4 +1,4 @@
-"""An MCP server over stdio without an SDK, to measure the way to it: one tool, which echoes."""
+"""An MCP server over stdio without an SDK, with one tool that echoes."""
 
 import json
 import sys

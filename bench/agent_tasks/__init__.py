@@ -1,1 +1,1 @@
-"""Twenty tasks of agents: a skilled one with a shell, and one with our tools."""
+"""Twenty tasks for two agents: a skilled one with a shell, and one with our tools."""

@@ -22,20 +22,20 @@ ENV = {
     "PYTHONPATH": "src",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
-"""For both agents: rg, basedpyright and pytest are there."""
+"""The environment of both agents, with rg, basedpyright and pytest."""
 
 
 class Arm:
-    """What one agent has read and written since `begin`."""
+    """Counts the calls and bytes of an agent since `begin`."""
 
     root: Path
 
     def succeeds(self, command: str) -> bool:
-        """Whether a command ends without an error; nothing is counted."""
+        """Whether a command succeeds; it is not counted."""
         return processes.run(["sh", "-c", command], cwd=self.root, env={**os.environ, **ENV}).returncode == 0
 
     def begin(self) -> None:
-        """Start to count."""
+        """Resets the counters."""
         self.calls = self.read_bytes = self.written = 0
         self.log: list[str] = []
 
@@ -45,7 +45,7 @@ class Arm:
         return self.read_bytes + self.written
 
     def count(self, name: str, arguments: dict[str, Any], answer: str) -> str:
-        """Count one call: the name and arguments as compact JSON, and the text of the answer."""
+        """Counts a call: name and arguments as compact JSON, and the text of the answer."""
         call = json.dumps({"name": name, "arguments": arguments}, separators=(",", ":"), ensure_ascii=False)
         self.calls += 1
         self.written += len(call.encode())
@@ -67,7 +67,7 @@ class Skilled(Arm):
         return (done.stdout + done.stderr)[:BASH_LIMIT].rstrip("\n")
 
     def grep(self, pattern: str, path: str | None = None, glob: str | None = None) -> str:
-        """Lines that match, with their numbers."""
+        """Matching lines with their numbers."""
         arguments = {"pattern": pattern, "output_mode": "content", "-n": True}
         if path:
             arguments["path"] = path
@@ -112,7 +112,7 @@ class Ours(Arm):
         self.begin()
 
     async def call(self, tool: str, **arguments: Any) -> str:
-        """Call a tool; an error is an answer, too."""
+        """Calls a tool; an error is an answer."""
         name = f"nvim_{tool}"
         params = {"name": name, "arguments": arguments}
         result = await asyncio.wait_for(self._asker.request("tools/call", params), SECONDS)
@@ -121,7 +121,7 @@ class Ours(Arm):
 
 
 def places(text: str) -> set[tuple[str, int]]:
-    """Places of an answer: rows `path:line: text`, or rows that begin with a line number, below a path."""
+    """The locations in an answer: rows `path:line: text`, or rows with a line number below a path."""
     found, path = set(), ""
     for row in text.splitlines():
         if full := re.match(r"\s*([\w./-]+\.py):(\d+)", row):

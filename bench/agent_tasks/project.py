@@ -74,7 +74,7 @@ SHORT = f'''{LONG_HEAD}        """Return the tax of each line by its bracket."""
 
 
 def tax() -> str:
-    """The large file; its last class has a method of 55 lines."""
+    """The large file, whose last class has a method of 55 lines."""
     text = '"""Taxes of all regions."""\n\nDEFAULT_RATE = 20\nREGIONS = ["north", "south"]\n'
     for n in range(2, 14):
         text += REGION.format(n=n)
@@ -127,7 +127,7 @@ def chain(n: int) -> str:
 
 
 def files(scale: int) -> dict[str, str]:
-    """Every file of the project with its text."""
+    """The files of the project with their texts."""
     parts = re.split(r"^==> (.+)\n", Path(__file__).with_name("shop.txt").read_text(), flags=re.MULTILINE)
     found = dict(zip(parts[1::2], parts[2::2], strict=True)) | {TAX: tax()}
     found |= {f"shopkit/services/desk{n:02}.py": desk(n) for n in range(USERS)}
@@ -163,7 +163,7 @@ def write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """The text files of a project, without those that tests write."""
+    """The text files of a project, without output of tests."""
     found = sorted(path for path in folder.rglob("*") if path.suffix in {".py", ".toml", ".md"})
     return {
         str(path.relative_to(folder)): path.read_text() for path in found if ".pytest_cache" not in path.parts

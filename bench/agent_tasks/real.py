@@ -19,12 +19,12 @@ UTILS, EXCEPTIONS = "src/werkzeug/utils.py", "src/werkzeug/exceptions.py"
 MISTAKE = ('filename = filename.replace(sep, " ")', 'filename = filename.replace(sep, "")')
 DESCRIPTION = "This user has exceeded an allotted request count. Try again later."
 SCOPE = 'asyncio_default_fixture_loop_scope = "function"'
-"""Else our plugin for pytest warns, and this project makes errors of warnings."""
+"""Without it our plugin for pytest warns, and this project turns warnings into errors."""
 SECONDS = 180
 
 
 def fetch(folder: Path) -> tasks.Tree | None:
-    """The files of the package, with one mistake and the package that it needs; None: pip cannot get them."""
+    """The files of the package, with one error and its dependency; None if pip cannot download them."""
     pip = [Path(sys.base_prefix) / "bin" / "python3", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     for command in (
         ["download", "--no-deps", "--no-binary", ":all:", "-d", folder, PACKAGE],
@@ -35,7 +35,7 @@ def fetch(folder: Path) -> tasks.Tree | None:
     with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
         archive.extractall(folder, filter="data")
     top = next(folder.glob("*/PKG-INFO")).parent
-    (top / "tests" / "conftest.py").unlink()  # it starts servers, with packages that are not here
+    (top / "tests" / "conftest.py").unlink()  # it needs packages that are not installed
     shutil.move(folder / "markupsafe", top / "src" / "markupsafe")
     found = project.tree(top)
     settings = found["pyproject.toml"].replace(
@@ -63,12 +63,12 @@ def rename_skilled(s: Skilled) -> str:
 
 
 def renamed(texts: tasks.Tree) -> tasks.Changes:
-    """Only the method of `Map` has this name in its file, and `_matcher` and `values` have others."""
+    """Whether only the method of `Map` was renamed, and not those of `_matcher` and `values`."""
     return {MAP: re.sub(r"((self|self\.map)\.|def )update\((?=self|\))", r"\1refresh(", texts[MAP])}
 
 
 def http_exceptions(arm: Arm) -> set[str]:
-    """The names of all classes below HTTPException, by their syntax."""
+    """The names of all subclasses of HTTPException, by syntax."""
     bases: dict[str, set[str]] = {}
     for path, text in project.tree(arm.root).items():
         for node in ast.walk(ast.parse(text if path.endswith(".py") else "")):

@@ -1,4 +1,4 @@
-"""Runs the tasks in a project, and reports them: bytes of both agents, and whether they were right."""
+"""Runs the tasks in a project and reports bytes and correctness of both agents."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ require('dap').adapters.python = {{
 
 @dataclass
 class Cell:
-    """One agent at one task: was it right, with how many calls and bytes in and out."""
+    """The result of one agent at one task: correctness, calls, bytes in and out."""
 
     right: bool
     calls: int
@@ -108,16 +108,16 @@ class Line:
 
     @property
     def limit(self) -> float:
-        """The highest ratio that is good."""
+        """The maximum ratio."""
         return math.inf if self.task.number in FREE else CONTROL if self.task.number in CONTROLS else WIN
 
     @property
     def drift(self) -> float:
-        """How far the skilled agent is from the earlier measurement."""
+        """The difference of the skilled agent to the earlier measurement."""
         return self.skilled.bytes / self.known - 1
 
     def cells(self) -> list[str]:
-        """Its row of the report."""
+        """The row of the report."""
         yes, s, o = ("**no**", "yes"), self.skilled, self.ours
         cells = [
             str(self.task.number),
@@ -137,7 +137,7 @@ class Line:
 
 
 async def attempt(task: Task, arm: Arm) -> Cell:
-    """Let one agent do one task, and look at its answer and at the files."""
+    """Runs one agent at one task and checks its answer and the files."""
     before = project.tree(arm.root)
     arm.begin()
     begun = time.perf_counter()
@@ -154,7 +154,7 @@ async def attempt(task: Task, arm: Arm) -> Cell:
 
 @contextlib.asynccontextmanager
 async def ours(stage: Stage, folder: Path, home: nvim.Home) -> AsyncIterator[Ours]:
-    """Our agent, when its language server has read the project."""
+    """Our agent, after its language server has read the project."""
     async with contextlib.AsyncExitStack() as stack:
         options = {"init_lua": INIT, "cwd": folder, "env": ENV}
         editor = await stack.enter_async_context(nvim.running(stage.program, home, **options))
@@ -173,7 +173,7 @@ async def ours(stage: Stage, folder: Path, home: nvim.Home) -> AsyncIterator[Our
 
 
 async def compare(stage: Stage, name: str, files: Tree, tasks: list[Task]) -> list[Line]:
-    """Let both agents do all tasks, each in a project of its own."""
+    """Runs both agents at all tasks, each in a separate project."""
     place = stage.home.path.parent / f"x{len(files)}"
     home = nvim.Home(place / "editor")
     for folder in (home.path, place / "skilled", place / "ours"):
@@ -195,7 +195,7 @@ async def compare(stage: Stage, name: str, files: Tree, tasks: list[Task]) -> li
 
 
 def mean(lines: list[Line]) -> float:
-    """The geometric mean of the ratios of the tasks that we should win."""
+    """The geometric mean of the ratios of all tasks except controls."""
     logs = [math.log(line.ratio) for line in lines if line.limit == WIN]
     return math.exp(sum(logs) / len(logs))
 
@@ -227,7 +227,7 @@ def markdown(tables: dict[str, list[Line]]) -> str:
 
 
 def rows(name: str, lines: list[Line]) -> list[Row]:
-    """What the table of the benchmark says."""
+    """The rows of the benchmark table."""
     right = sum(line.ours.right for line in lines)
     over = [f"{line.task.number} ({line.ratio:.2f})" for line in lines if line.ratio > line.limit]
     far = [f"{line.task.number} ({line.drift:+.0%})" for line in lines if abs(line.drift) > FAR]
@@ -245,7 +245,7 @@ def rows(name: str, lines: list[Line]) -> list[Row]:
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Do all tasks in the small, the large and the real project."""
+    """Runs all tasks in the small, the large and the real project."""
     projects = {"×1": (project.files(1), TASKS)}
     if stage.amount == FULL:
         projects["×10"] = (project.files(10), TASKS)

@@ -1,4 +1,4 @@
-"""The tasks: a script for each agent, which knows what the request says and no more, and what is right."""
+"""The tasks: a script for each agent, which knows only the request, and a check of the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Changes = dict[str, str | None]
 
 @dataclass(frozen=True)
 class Task:
-    """One request. `right` looks at the answer; the files must differ by `changes`, unless that is None."""
+    """One request. `right` checks the answer; the files must differ by `changes`, unless that is None."""
 
     number: int
     request: str
@@ -33,12 +33,12 @@ def number_of(pattern: str, text: str) -> int:
 
 
 def words(*expected: str) -> Callable[[Any, Arm], bool]:
-    """An answer has all of these texts."""
+    """Whether an answer has all of these texts."""
     return lambda answer, _: all(word in str(answer) for word in expected)
 
 
 def replaced(path: str, *pairs: tuple[str, str]) -> Callable[[Tree], Changes]:
-    """Texts of a file are others."""
+    """A file with replaced texts."""
 
     def changes(texts: Tree) -> Changes:
         text = texts[path]
@@ -53,7 +53,7 @@ def replaced(path: str, *pairs: tuple[str, str]) -> Callable[[Tree], Changes]:
 
 
 def outline(path: str) -> Task:
-    """What does a large file define?"""
+    """List the definitions of a large file."""
 
     def right(answer: str, arm: Arm) -> bool:
         names = re.findall(r"^ *(?:class|def) (\w+)", (arm.root / path).read_text(), re.MULTILINE)
@@ -70,7 +70,7 @@ def outline(path: str) -> Task:
 
 
 def body(path: str, symbol: str) -> Task:
-    """Read one of several methods of a name, in a class of which the file is known."""
+    """Read one of several methods with the same name, in a class whose file is known."""
     name = symbol.rpartition("/")[2]
 
     def skilled(s: Skilled) -> str:
@@ -85,7 +85,7 @@ def body(path: str, symbol: str) -> Task:
 
 
 def users(symbol: str, skilled: Callable[[Skilled], Any], pattern: str) -> Task:
-    """Find the uses of a method of a common name."""
+    """Find the uses of a method with a common name."""
 
     async def ours(o: Ours) -> set[tuple[str, int]]:
         return places(await o.call("symbol_references", symbol=symbol))
@@ -135,7 +135,7 @@ def rename(
 
 
 def move(old: str, new: str, edits: str, find: str, check: str) -> Task:
-    """Move a module; `edits` of sed change what `find` finds, and `check` is a command that succeeds then."""
+    """Move a module; the sed `edits` change the results of `find`, and then the command `check` succeeds."""
 
     def skilled(s: Skilled) -> str:
         paths = " ".join(sorted({row.split(":")[0] for row in s.grep(find, glob="*.py").splitlines()}))
@@ -182,7 +182,7 @@ def everywhere(old: str, new: str, count: int) -> Task:
 
 
 def failing(path: str | None, *expected: str) -> Task:
-    """Which test fails, where and why?"""
+    """Find the failing test, with location and reason."""
     command = f"python -m pytest -q --tb=short -W ignore {path or ''} 2>&1 | tail -20"
     arguments = {"path": path} if path else {}
     return Task(
@@ -430,4 +430,4 @@ TASKS = [
     Task(20, "control: md, toml", texts_skilled, texts_ours, changes=texts_changed),
     Task(17, "unsaved file", unsaved_skilled, unsaved_ours, words("900  # agreed", "950  # agreed with Ann")),
 ]
-"""The last one leaves an unsaved file behind."""
+"""The last one leaves an unsaved file."""

@@ -1,1 +1,1 @@
-"""Servers that answer questions about code, asked the same of the same project: ours, others', the floor."""
+"""Servers that answer questions about code: ours, other servers, and the floor."""

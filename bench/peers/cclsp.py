@@ -1,4 +1,4 @@
-"""cclsp, over stdio, with everybody's language server."""
+"""cclsp, over stdio, with the common language server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACE = re.compile(r"/(shop/\w+\.py):(\d+):\d+")
 
 
 class Cclsp:
-    """Answers in plain text; it has no overview, and no text of what it finds."""
+    """Plain text answers, without an overview and without the text of results."""
 
     name = "cclsp"
 
@@ -27,46 +27,46 @@ class Cclsp:
         self._method = {"file_path": sample.LEDGER, "symbol_kind": "method"}
 
     async def overview(self) -> str:
-        """There is no tool for it."""
+        """Not supported."""
         raise FailedError("no tool")
 
     async def find(self) -> str:
-        """The method's place."""
+        """The location of the method."""
         return await self._ask("find_definition", **self._method, symbol_name=sample.NAME)
 
     async def references(self) -> str:
-        """Where the method is used."""
+        """The uses of the method."""
         return await self._ask("find_references", **self._method, symbol_name=sample.NAME)
 
     async def rename(self, old: str, new: str) -> str:
-        """Call the method something else, in every file."""
+        """Renames the method in every file."""
         return await self._ask("rename_symbol", **self._method, symbol_name=old, new_name=new)
 
     async def diagnostics(self) -> str:
-        """What is wrong in the file that was changed on the disk."""
+        """The diagnostics of the file that was changed on disk."""
         return await self._ask("get_diagnostics", seconds=5, file_path=sample.EDITED)
 
     async def hover(self) -> str:
-        """What is known of the method where it is used."""
+        """The hover text at a use of the method."""
         place = {"line": sample.use().line, "character": sample.use_column()}
         return await self._ask("get_hover", seconds=5, file_path=sample.EDITED, **place)
 
     def present(self, text: str) -> str:
-        """What an answer says is wrong now: all of it."""
+        """The diagnostics in an answer."""
         return text
 
     async def unsaved(self) -> dict[str, str]:
-        """Everything is on the disk."""
+        """Everything is on disk."""
         return {}
 
     def places(self, text: str) -> set[sample.Place]:
-        """The places that an answer names."""
+        """The locations in an answer."""
         return {sample.Place(found[1], int(found[2])) for found in PLACE.finditer(text)}
 
 
 @contextlib.asynccontextmanager
 async def running(folder: Path, place: Path) -> AsyncIterator[Cclsp]:
-    """One of its own for a project; what it logs goes to `place`."""
+    """A separate server for a project, which logs to `place`."""
     config = place / "cclsp.json"
     server = {"extensions": ["py"], "command": language_server(), "rootDir": str(folder)}
     config.write_text(json.dumps({"servers": [server]}))

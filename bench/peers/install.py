@@ -19,14 +19,14 @@ SECONDS = 300
 
 
 def serena() -> str | None:
-    """Install Serena, unless it is there.
+    """Installs Serena unless it is installed.
 
     Returns:
-        Why it cannot be had, or None.
+        The reason of a failure, or None.
     """
     script = ROOT / "scripts" / "install-env"
     lock = ["--lock", str(HERE / "serena.lock"), "--imports", "serena"]
-    tools = Path(sys.executable).parent  # `uv` is there, which is quicker than pip
+    tools = Path(sys.executable).parent  # has `uv`, which is faster than pip
     env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', '')}"}
     try:
         done = processes.run([sys.executable, script, "--dir", SERENA, *lock], env=env, timeout=SECONDS)
@@ -36,10 +36,10 @@ def serena() -> str | None:
 
 
 def cclsp() -> str | None:
-    """Install cclsp, unless it is there.
+    """Installs cclsp unless it is installed.
 
     Returns:
-        Why it cannot be had, or None.
+        The reason of a failure, or None.
     """
     try:
         _npm.install(HERE / "npm", NPM)

@@ -1,4 +1,4 @@
-"""The floor: the language server alone, asked over stdio by the least that a client can be."""
+"""The floor: the language server alone, with a minimal client over stdio."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_TEXT = {
 
 
 class LanguageServer:
-    """A server's process and what it has said."""
+    """A server's process and its messages."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
         assert process.stdin
@@ -34,7 +34,7 @@ class LanguageServer:
         self._last = 0
 
     async def read(self) -> None:
-        """Take its messages until it ends."""
+        """Reads messages until the server ends."""
         while header := await self._out.readuntil(b"\r\n\r\n"):
             length = int(header.lower().split(b"content-length:")[1].split(b"\r\n")[0])
             message = json.loads(await self._out.readexactly(length))
@@ -52,11 +52,11 @@ class LanguageServer:
         self._in.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def notify(self, method: str, params: Any) -> None:
-        """Say something."""
+        """Sends a notification."""
         self._send({"method": method, "params": params})
 
     async def request(self, method: str, params: Any) -> Any:
-        """Ask something."""
+        """Sends a request."""
         self._last += 1
         future = self._pending[self._last] = asyncio.get_running_loop().create_future()
         self._send({"id": self._last, "method": method, "params": params})
@@ -66,7 +66,7 @@ class LanguageServer:
         return message["result"]
 
     async def initialize(self) -> None:
-        """Introduce ourselves, as an editor does."""
+        """Initializes the server like an editor."""
         root = self._folder.as_uri()
         folders = [{"uri": root, "name": self._folder.name}]
         capabilities = {**CLEAR, "textDocument": OF_TEXT}
@@ -75,11 +75,11 @@ class LanguageServer:
         self.notify("initialized", {})
 
     def uri(self, path: str) -> str:
-        """Of a file of the project."""
+        """The URI of a file of the project."""
         return (self._folder / path).as_uri()
 
     def sync(self, *paths: str) -> None:
-        """Tell it that files are what they are on the disk now; those that are edited are open."""
+        """Notifies the server of the text on disk; edited files are open."""
         changes = [{"uri": self.uri(path), "type": 2} for path in paths]
         for path in paths:
             text, version = (self._folder / path).read_text(), self._versions.get(path, 0) + 1
@@ -98,7 +98,7 @@ class LanguageServer:
         self.notify("textDocument/didOpen", {"textDocument": {**document, "text": text}})
 
     def apply(self, edit: dict[str, Any]) -> list[str]:
-        """Write the edits of a rename; columns count as in ASCII, which the project is."""
+        """Writes the edits of a rename; the project is ASCII."""
         changed = []
         for change in edit["documentChanges"] if "documentChanges" in edit else _of(edit["changes"]):
             path = str(Path(change["textDocument"]["uri"].removeprefix("file://")).relative_to(self._folder))
@@ -112,7 +112,7 @@ class LanguageServer:
         return changed
 
     async def end(self) -> None:
-        """Ask it to end."""
+        """Shuts the server down."""
         with contextlib.suppress(TimeoutError, AssertionError):
             await asyncio.wait_for(self.request("shutdown", None), 5)
             self.notify("exit", None)
@@ -127,7 +127,7 @@ def _of(changes: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 class Floor:
-    """Answers as the server gives them."""
+    """Answers of the server itself."""
 
     name = "floor"
 
@@ -144,7 +144,7 @@ class Floor:
         return json.dumps(await self._server.request("textDocument/documentSymbol", document))
 
     async def find(self) -> str:
-        """Where the method is, and its text: two requests and a look into the file."""
+        """The location of the method and its text: two requests and the file."""
         found = await self._server.request("workspace/symbol", {"query": sample.NAME})
         uri = next(one["location"]["uri"] for one in found if one.get("containerName") == "Ledger")
         outline = await self._server.request("textDocument/documentSymbol", {"textDocument": {"uri": uri}})
@@ -155,40 +155,40 @@ class Floor:
         return json.dumps(found) + json.dumps(outline) + body
 
     async def references(self) -> str:
-        """Where the method is used."""
+        """The uses of the method."""
         params = self._place(sample.definition(), sample.column())
         params["context"] = {"includeDeclaration": False}
         return json.dumps(await self._server.request("textDocument/references", params))
 
     async def rename(self, old: str, new: str) -> str:
-        """Call the method something else, in every file."""
+        """Renames the method in every file."""
         params = self._place(sample.definition(), sample.column())
         edit = await self._server.request("textDocument/rename", {**params, "newName": new})
         self._server.sync(*self._server.apply(edit))
         return json.dumps(edit)
 
     async def diagnostics(self) -> str:
-        """What is wrong in the file that was changed on the disk."""
+        """The diagnostics of the file that was changed on disk."""
         self._server.sync(sample.EDITED)
         document = {"textDocument": {"uri": self._server.uri(sample.EDITED)}}
         return json.dumps(await self._server.request("textDocument/diagnostic", document))
 
     async def hover(self) -> str:
-        """What is known of the method where it is used."""
+        """The hover text at a use of the method."""
         return json.dumps(
             await self._server.request("textDocument/hover", self._place(sample.use(), sample.use_column()))
         )
 
     def present(self, text: str) -> str:
-        """What an answer says is wrong now: all of it."""
+        """The diagnostics in an answer."""
         return text
 
     async def unsaved(self) -> dict[str, str]:
-        """Everything is on the disk."""
+        """Everything is on disk."""
         return {}
 
     def places(self, text: str) -> set[sample.Place]:
-        """The places that an answer names."""
+        """The locations in an answer."""
         return {
             sample.Place("shop/" + one["uri"].rpartition("/")[2], one["range"]["start"]["line"] + 1)
             for one in json.loads(text)
@@ -197,7 +197,7 @@ class Floor:
 
 @contextlib.asynccontextmanager
 async def running(folder: Path, place: Path) -> AsyncIterator[Floor]:
-    """A server of its own for a project; what it logs goes to `place`."""
+    """A separate server for a project, which logs to `place`."""
     with (place / "floor.log").open("wb") as log:
         pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "stderr": log}
         process = await processes.start(*language_server(), cwd=folder, **pipes)

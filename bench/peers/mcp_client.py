@@ -1,4 +1,4 @@
-"""An MCP client for any server, over stdio or HTTP; it does little, for the servers are what is measured."""
+"""A minimal MCP client for any server, over stdio or HTTP."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ import aiohttp
 from tests.support import processes
 
 VERSION = "2025-06-18"
-"""Of the protocol: one that everybody speaks."""
+"""A protocol version that every server supports."""
 LONGEST_LINE = 32 * 1024 * 1024
 UNKNOWN = -32601
 END_SECONDS = 5
-"""For a server to end after its input has."""
+"""Time for a server to end after its input."""
 
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[Message | None]]
-"""Sends a message, and gives the answer to a request."""
+"""Sends a message and returns the answer to a request."""
 
 
 class FailedError(Exception):
-    """A server gave no answer, or an error in its place."""
+    """A server gave no answer, or an error."""
 
 
 class Asker:
     """A connected client.
 
     Args:
-        send: how its messages go.
+        send: sends a message.
     """
 
     def __init__(self, send: Send) -> None:
@@ -46,7 +46,7 @@ class Asker:
         """The result of a request.
 
         Raises:
-            FailedError: it is an error.
+            FailedError: the answer is an error.
         """
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         answer = await self._send(message)
@@ -56,7 +56,7 @@ class Asker:
         return result
 
     async def connect(self) -> None:
-        """Says hello."""
+        """Initializes the connection."""
         hello = {
             "protocolVersion": VERSION,
             "capabilities": {},
@@ -70,14 +70,14 @@ class Asker:
 
         Args:
             tool: its name.
-            seconds: how long it may take.
-            arguments: its own.
+            seconds: timeout.
+            arguments: of the tool.
 
         Returns:
             The text that a model reads.
 
         Raises:
-            FailedError: it failed, or took too long.
+            FailedError: it failed or timed out.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -90,7 +90,7 @@ class Asker:
         return text
 
     async def tools(self) -> set[str]:
-        """Names of what it offers."""
+        """The names of its tools."""
         names: set[str] = set()
         cursor = None
         while True:
@@ -109,7 +109,7 @@ class Lines:
         self._waiting: dict[int, asyncio.Future[Message | None]] = {}
 
     def write(self, message: Message) -> None:
-        """One line."""
+        """Writes one line."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
@@ -122,7 +122,7 @@ class Lines:
         return await answer
 
     async def read(self) -> None:
-        """Takes answers, until the server ends; whatever it asks is unknown here."""
+        """Reads answers until the server ends; its requests are refused."""
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             message = json.loads(line)
@@ -141,7 +141,7 @@ class Lines:
 
 @contextlib.asynccontextmanager
 async def over_stdio(command: list[str], env: dict[str, str], cwd: Path, log: Path) -> AsyncIterator[Asker]:
-    """A server that is started here; what it logs goes to a file."""
+    """A server that is started here and logs to a file."""
     pipe = asyncio.subprocess.PIPE
     with log.open("w") as stream:
         options = {"stdin": pipe, "stdout": pipe, "stderr": stream, "limit": LONGEST_LINE}
@@ -157,13 +157,13 @@ async def over_stdio(command: list[str], env: dict[str, str], cwd: Path, log: Pa
             process.stdin.close()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), END_SECONDS)
-            processes.end(process.pid)  # and what it has started
+            processes.end(process.pid)  # with its children
             await process.wait()
             reading.cancel()
 
 
 def answer_in(body: str, kind: str) -> Message:
-    """The answer in a body: all of it, or the last event of a stream."""
+    """The answer in a body: the body itself, or the last event of a stream."""
     if kind == "text/event-stream":
         body = [line[5:] for line in body.splitlines() if line.startswith("data:") and '"id"' in line][-1]
     answer: Message = json.loads(body)
@@ -172,7 +172,7 @@ def answer_in(body: str, kind: str) -> Message:
 
 @contextlib.asynccontextmanager
 async def over_http(url: str, headers: dict[str, str]) -> AsyncIterator[Asker]:
-    """A server that listens."""
+    """A server at a URL."""
     every = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION, **headers}
     async with aiohttp.ClientSession(headers=every) as http:
 
@@ -190,5 +190,5 @@ async def over_http(url: str, headers: dict[str, str]) -> AsyncIterator[Asker]:
 
 
 def language_server() -> list[str]:
-    """The command that everybody is given."""
+    """The command of the common language server."""
     return [str(Path(sys.executable).with_name("basedpyright-langserver")), "--stdio"]

@@ -1,4 +1,4 @@
-"""Ours: a Neovim that a language server is configured in as users do, its bridge, a client over HTTP."""
+"""Ours: a Neovim with a configured language server, its bridge, and a client over HTTP."""
 
 from __future__ import annotations
 
@@ -61,26 +61,26 @@ class Ours:
         return await self._ask("nvim_symbol_find", symbol=f"Ledger/{sample.NAME}", body=True)
 
     async def references(self) -> str:
-        """Where the method is used."""
+        """The uses of the method."""
         method = {"symbol": f"Ledger/{sample.NAME}", "path": sample.LEDGER}
         return await self._ask("nvim_symbol_references", **method)
 
     async def rename(self, old: str, new: str) -> str:
-        """Call the method something else, in every file."""
+        """Renames the method in every file."""
         where = {"path": sample.LEDGER, "line": sample.definition().line, "symbol": old}
         return await self._ask("nvim_symbol_rename", **where, new_name=new)
 
     async def diagnostics(self) -> str:
-        """What is wrong in the file that was changed on the disk."""
+        """The diagnostics of the file that was changed on disk."""
         return await self._ask("nvim_diagnostics_list", path=sample.EDITED)
 
     async def hover(self) -> str:
-        """What is known of the method where it is used."""
+        """The hover text at a use of the method."""
         place = {"line": sample.use().line, "column": sample.use_column()}
         return await self._ask("nvim_symbol_info", path=sample.EDITED, **place)
 
     def places(self, text: str) -> set[sample.Place]:
-        """The places that an answer names."""
+        """The locations in an answer."""
         found, path = set(), ""
         for line in text.splitlines():
             use = USE.match(line)
@@ -91,17 +91,17 @@ class Ours:
         return found
 
     def present(self, text: str) -> str:
-        """What an answer says is wrong now; it also tells what no longer is."""
+        """The new diagnostics in an answer, which also lists resolved ones."""
         return "\n".join(line for line in text.splitlines() if not line.startswith("fixed: "))
 
     async def unsaved(self) -> dict[str, str]:
-        """Texts of buffers that were changed and not written."""
+        """Texts of unsaved buffers."""
         return await self._editor.lua(UNSAVED)
 
 
 @contextlib.asynccontextmanager
 async def running(program: Path, folder: Path, place: Path) -> AsyncIterator[Ours]:
-    """An editor of its own for a project, at home in `place`."""
+    """A separate editor for a project, with `place` as its home."""
     home = nvim.Home(place / "editor")
     home.path.mkdir()
     init = INIT.replace("COMMAND", json.dumps(language_server()))

@@ -1,4 +1,4 @@
-"""The questions, what is right, and what an answer says besides."""
+"""The questions, correct answers, and additional content of answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from peers import sample
 from peers.mcp_client import FailedError
 
 MOST_FAILURES = 3
-"""In a row: who gives no answer in seconds is not asked ten times."""
+"""Failures in a row after which a server is not asked again."""
 
 
 class Peer(Protocol):
-    """Somebody who answers; the text is what a model would read."""
+    """A server that answers; the text is what a model would read."""
 
     name: str
 
@@ -36,7 +36,7 @@ class Peer(Protocol):
 
 @dataclass
 class Answers:
-    """What somebody made of one question."""
+    """The answers of one server to one question."""
 
     times: list[float] = field(default_factory=list)  # ms
     sizes: list[int] = field(default_factory=list)  # bytes
@@ -65,38 +65,38 @@ class Answers:
 
 
 def plain(text: str) -> str:
-    """The text without the escapes of JSON."""
+    """The text without JSON escapes."""
     return text.replace("\\n", "\n").replace('\\"', '"')
 
 
 @dataclass
 class Project:
-    """The project of one who answers."""
+    """The project of one server."""
 
     peer: Peer
     folder: Path
     turn: int = 0
 
     async def texts_differ(self, name: str) -> bool:
-        """Is the project other than it must be when the method has this name? Unsaved buffers count."""
+        """Whether the project is wrong for this name of the method, including unsaved buffers."""
         unsaved = await self.peer.unsaved()
         return any(unsaved.get(path, text) != text for path, text in sample.files(name).items()) or any(
             path not in unsaved for path in sample.differs(self.folder, name)
         )
 
     async def overview(self) -> tuple[str, float, bool]:
-        """All names are there."""
+        """Whether all names are listed."""
         text, ms = await timed(self.peer.overview)
         names = ["Ledger", "Entry", *sample.METHODS, *sample.FUNCTIONS]
         return text, ms, all(re.search(rf"\b{name}\b", text) for name in names)
 
     async def find(self) -> tuple[str, float, bool]:
-        """The whole body is there."""
+        """Whether the whole body is shown."""
         text, ms = await timed(self.peer.find)
         return text, ms, all(line.strip() in plain(text) for line in sample.BODY.splitlines())
 
     async def references(self) -> tuple[str, float, bool]:
-        """Every use is named, and nothing else but the definition."""
+        """Whether exactly the uses are listed, and maybe the definition."""
         text, ms = await timed(self.peer.references)
         return text, ms, self.peer.places(text) - {sample.definition()} == sample.uses()
 
@@ -106,7 +106,7 @@ class Project:
         return text, ms, all(part in plain(text) for part in ("amount: int", "-> Entry", sample.DOC))
 
     async def diagnostics(self) -> tuple[str, float, bool]:
-        """The file is changed on disk; its error is reported, and no earlier one."""
+        """Whether the error of the changed file is reported, and no earlier one."""
         self.turn += 1
         text, word = sample.edited(self.turn)
         (self.folder / sample.EDITED).write_text(text)
@@ -115,14 +115,14 @@ class Project:
         return answer, ms, told == {word}
 
     async def restore(self) -> None:
-        """Write the files as they were at first; who answers sees the one that was edited."""
+        """Restores the files; the server is notified of the edited one."""
         self.turn = 0
         sample.write(self.folder)
         with contextlib.suppress(FailedError):
             await self.peer.diagnostics()
 
     async def rename(self) -> tuple[str, float, bool]:
-        """There and back: every file is what it must be."""
+        """Renames and renames back, and checks every file."""
         there = self.turn % 2 == 0
         old, new = (sample.NAME, sample.NEW_NAME) if there else (sample.NEW_NAME, sample.NAME)
         self.turn += 1
@@ -145,23 +145,23 @@ FACTS: dict[str, dict[str, str]] = {
     },
     "rename": {"files": r"billing0\d", "count": r"\b(13|30|31)\b"},
 }
-"""What an answer may say besides what it must, and how that is seen."""
+"""Additional content of answers, and how it is recognized."""
 
 
 def facts(question: str, text: str) -> frozenset[str]:
-    """What an answer says besides what it must."""
+    """The additional content of an answer."""
     return frozenset(name for name, sign in FACTS[question].items() if re.search(sign, plain(text)))
 
 
 async def timed(ask: Callable) -> tuple[str, float]:
-    """The answer, and how many ms it took."""
+    """The answer and its time in ms."""
     begun = time.perf_counter()
     text = await ask()
     return text, (time.perf_counter() - begun) * 1000
 
 
 async def ask(project: Project, question: str, answers: Answers) -> None:
-    """Ask once more."""
+    """Asks once more."""
     if answers.failures >= MOST_FAILURES:
         return
     answers.asked += 1

@@ -1,4 +1,4 @@
-"""The sample project: what everybody is asked about, and what is right.
+"""The sample project of the questions, with the correct answers.
 
 `Ledger.post_entry` is used 30 times in 12 files; a second class has a method of that name, and the word
 occurs in strings and comments.
@@ -123,7 +123,7 @@ def step_{n}_{k}(values: list[int], factor: int = {k}) -> int:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a file of the project, from 1."""
+    """The 1-based line of a text in a file."""
 
     path: str
     line: int
@@ -153,7 +153,7 @@ def user(number: int) -> str:
 
 
 def files(name: str = NAME) -> dict[str, str]:
-    """Every file of the project with its text, with the method called `name`."""
+    """The files of the project, with `name` as name of the method."""
     found = {
         "pyproject.toml": '[tool.basedpyright]\ntypeCheckingMode = "basic"\n',
         "shop/__init__.py": '"""A shop."""\n',
@@ -181,12 +181,12 @@ def write(folder: Path, name: str = NAME) -> None:
 
 
 def differs(folder: Path, name: str) -> list[str]:
-    """Files that are not what they must be when the method is called `name`."""
+    """Files that are wrong if the method has this name."""
     return [path for path, text in files(name).items() if (folder / path).read_text() != text]
 
 
 def uses() -> set[Place]:
-    """Where the method is used."""
+    """The uses of the method."""
     return {
         Place(path, number)
         for path, text in files().items()
@@ -196,32 +196,32 @@ def uses() -> set[Place]:
 
 
 def definition() -> Place:
-    """Where the method is defined."""
+    """The location of the definition."""
     return Place(LEDGER, files()[LEDGER].splitlines().index(BODY.splitlines()[0]) + 1)
 
 
 def column() -> int:
-    """The column of its name there, from 1."""
+    """The 1-based column of the name there."""
     return BODY.index(NAME) + 1
 
 
 def use() -> Place:
-    """A use, in the file that is edited."""
+    """A use in the edited file."""
     return min(place for place in uses() if place.path == EDITED)
 
 
 def use_column() -> int:
-    """The column of its name there, from 1."""
+    """The 1-based column of the name there."""
     return files()[EDITED].splitlines()[use().line - 1].index(NAME) + 1
 
 
 def edited(number: int) -> tuple[str, str]:
-    """The edited file as it is the n-th time, and the word of its only mistake, which is new each time."""
+    """The n-th version of the edited file, and the word of its only error, which is always different."""
     word = f"wrong_{number}"
     mistake = f'\n\ndef late_{number}(ledger: Ledger) -> None:\n    ledger.{NAME}("cash", "{word}")\n'
     return files()[EDITED].rstrip("\n") + mistake, word
 
 
 def modules() -> int:
-    """How many Python files there are."""
+    """The number of Python files."""
     return sum(path.endswith(".py") for path in files())

@@ -1,7 +1,6 @@
-"""Serena: its classic tools over stdio, with everybody's language server.
+"""Serena: its classic tools over stdio, with the common language server.
 
-It sends usage data and looks for news at start unless told not to; a proxy that nobody is at keeps it from
-the network besides.
+Its usage data and update check are disabled, and a proxy that does not exist blocks the network.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LINE = re.compile(r"^  > +(\d+):", re.MULTILINE)
 
 
 class Serena:
-    """Answers by name, not by place."""
+    """Answers by name, not by location."""
 
     name = "Serena"
 
@@ -40,34 +39,34 @@ class Serena:
         return await self._ask("find_symbol", name_path_pattern=f"Ledger/{sample.NAME}", include_body=True)
 
     async def references(self) -> str:
-        """Where the method is used."""
+        """The uses of the method."""
         where = {"name_path": f"Ledger/{sample.NAME}", "relative_path": sample.LEDGER}
         return await self._ask("find_referencing_symbols", **where)
 
     async def rename(self, old: str, new: str) -> str:
-        """Call the method something else, in every file."""
+        """Renames the method in every file."""
         where = {"name_path": f"Ledger/{old}", "relative_path": sample.LEDGER}
         return await self._ask("rename_symbol", **where, new_name=new)
 
     async def diagnostics(self) -> str:
-        """What is wrong in the file that was changed on the disk."""
+        """The diagnostics of the file that was changed on disk."""
         return await self._ask("get_diagnostics_for_file", seconds=5, relative_path=sample.EDITED)
 
     async def hover(self) -> str:
-        """What is known of the method."""
+        """Signature and documentation of the method."""
         where = {"name_path_pattern": f"Ledger/{sample.NAME}", "relative_path": sample.LEDGER}
         return await self._ask("find_symbol", **where, include_info=True)
 
     def present(self, text: str) -> str:
-        """What an answer says is wrong now: all of it."""
+        """The diagnostics in an answer."""
         return text
 
     async def unsaved(self) -> dict[str, str]:
-        """Everything is on the disk."""
+        """Everything is on disk."""
         return {}
 
     def places(self, text: str) -> set[sample.Place]:
-        """The places that an answer names; its lines count from 0."""
+        """The locations in an answer, whose lines are 0-based."""
         return {
             sample.Place(path, int(found[1]) + 1)
             for path, kinds in json.loads(text).items()
@@ -79,7 +78,7 @@ class Serena:
 
 @contextlib.asynccontextmanager
 async def running(folder: Path, place: Path) -> AsyncIterator[Serena]:
-    """A Serena of its own for a project, at home in `place`."""
+    """A separate Serena for a project, with `place` as its home."""
     home = place / "serena"
     home.mkdir()
     settings = {

@@ -1,4 +1,4 @@
-"""A remote plugin of nothing but pynvim: the least that a call of Python takes. Not a tool."""
+"""A bare pynvim remote plugin: the minimal cost of a call of Python. Not a tool."""
 
 import pynvim
 

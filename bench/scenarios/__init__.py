@@ -1,1 +1,1 @@
-"""One module per kind of figure; each has one function that measures and returns its rows."""
+"""One module for each kind of figure, with one function that measures and returns its rows."""

@@ -1,4 +1,4 @@
-"""Tool calls that answer at once, alone and from 16 clients, against the floor; the peer to be seen."""
+"""Tool calls that answer at once, from 1 and 16 clients, compared with the floor and a peer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from table import Row
 CLIENTS = 16
 TEXT = "a line of text, as tools are given it"
 LATENCY = {"ours": 1.5, "ours stateless": 1.5}
-"""× the floor's p50, at most."""
+"""Maximum multiple of the floor's p50."""
 RATE = {"ours": 0.55, "ours stateless": 0.55}
-"""× the floor's calls per second, at least."""
+"""Minimum multiple of the floor's calls per second."""
 SPREAD = {1: 5, CLIENTS: 2.5}
-"""p99 × own p50, at most, by the number of clients."""
+"""Maximum ratio of p99 and p50, by the number of clients."""
 
 
 async def measure(stage: Stage) -> list[Row]:
@@ -33,13 +33,13 @@ async def measure(stage: Stage) -> list[Row]:
     for name, endpoint in endpoints.items():
         measures[f"{name} 1"] = lambda e=endpoint: load.run(e, stage.amount.seconds, 1)
         measures[f"{name} {CLIENTS}"] = lambda e=endpoint: load.run(e, stage.amount.seconds, CLIENTS)
-    for endpoint in endpoints.values():  # so that none is measured while it warms up
+    for endpoint in endpoints.values():  # warm-up
         await load.run(endpoint, 1, 4)
     return rows(await interleaved(measures, stage.amount.rounds))
 
 
 def rows(rounds: Rounds) -> list[Row]:
-    """The figures of sessions, each followed by that of the stateless era."""
+    """The figures of sessions, each followed by that of stateless requests."""
     return [
         latency(rounds, "ours", "peer", "sync call, p50, sessions"),
         latency(rounds, "ours stateless", "peer stateless", "sync call, p50, stateless"),
@@ -51,7 +51,7 @@ def rows(rounds: Rounds) -> list[Row]:
 
 
 def latency(rounds: Rounds, ours: str, peer: str, figure: str) -> Row:
-    """The p50 of one client against the floor's."""
+    """The p50 of one client compared with the floor."""
     ratio, reach = rounds.ratio(f"{ours} 1", "floor 1", "p50"), LATENCY[ours]
     medians = [rounds.median(f"{name} 1", "p50") for name in (ours, "floor", peer)]
     value = "{:.2f} × floor ({:.3f} ms; floor {:.3f}, peer {:.3f})".format(ratio, *medians)
@@ -59,7 +59,7 @@ def latency(rounds: Rounds, ours: str, peer: str, figure: str) -> Row:
 
 
 def rate(rounds: Rounds, ours: str, peer: str, figure: str) -> Row:
-    """Calls per second of all clients against the floor's."""
+    """Calls per second of all clients compared with the floor."""
     names = [f"{name} {CLIENTS}" for name in (ours, "floor", peer)]
     ratio, reach = rounds.ratio(names[0], names[1], "rate"), RATE[ours]
     medians = [rounds.median(name, "rate") for name in names]
@@ -68,7 +68,7 @@ def rate(rounds: Rounds, ours: str, peer: str, figure: str) -> Row:
 
 
 def tail(rounds: Rounds, clients: int, figure: str) -> Row:
-    """The p99 with sessions against its own p50."""
+    """The p99 with sessions compared with its p50."""
     ours, peer = f"ours {clients}", f"peer {clients}"
     spread, reach = rounds.spread(ours), SPREAD[clients]
     names = [(ours, "p99"), (ours, "p50"), (f"floor {clients}", "p99"), (peer, "p99"), (ours, "p99_at_rate")]

@@ -1,4 +1,4 @@
-"""What a key costs with the dashboard open while 500 calls a second come: from the key to the screen."""
+"""The time from a key to the screen with the dashboard open, during 500 calls per second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody who has subscribed to a buffer costs each edit of it, and how often they hear of edits."""
+"""The cost of a subscriber for each edit of a buffer, and the rate of its notifications."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from table import Row
 COST = 10  # µs
 RATE = 5  # per second
 SECONDS = 2  # of a storm, per second of load that other scenarios have
-LATEST = 0.2  # seconds after the last edit in which its message goes out
-ARRIVAL = 0.2  # seconds more until it is there
+LATEST = 0.2  # seconds after the last edit until its message is sent
+ARRIVAL = 0.2  # seconds until it arrives
 UPDATED = b"notifications/resources/updated"
 
 
 @dataclass(frozen=True)
 class Storm:
-    """What the editor says of a storm, and what a subscriber heard."""
+    """The figures of a storm of edits."""
 
     cost: float  # µs of processor time per edit
     rate: float  # messages per second
@@ -34,7 +34,7 @@ class Storm:
 
 @dataclass
 class Heard:
-    """How many messages the subscriber got."""
+    """The number of messages to the subscriber."""
 
     count: int = 0
 
@@ -45,13 +45,13 @@ async def storm(stage: Stage, path: Path, heard: Heard) -> Storm:
     await stage.editor.lua("BENCH.storm(...)", str(path), SECONDS * 1000 * stage.amount.seconds)
     found: dict[str, Any] = await stage.editor.wait_for("return BENCH.stormed", timeout=60_000)
     await asyncio.sleep(LATEST + ARRIVAL)
-    # The first message goes out at once; the others keep their distance.
+    # The first message is sent at once, the others at intervals.
     return Storm(found["cost"], max(0, heard.count - 1) / (found["seconds"] + LATEST), found["edits"])
 
 
 @contextlib.asynccontextmanager
 async def subscribed(stage: Stage, subscribe: Endpoint, heard: Heard) -> AsyncIterator[None]:
-    """A client that has subscribed and reads its stream."""
+    """A subscriber that reads its stream."""
     headers = subscribe.headers | {"Mcp-Session-Id": subscribe.sessions[0], "Accept": "text/event-stream"}
     async with stage.http.get(subscribe.url, headers=headers) as stream:
 

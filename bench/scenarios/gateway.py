@@ -1,4 +1,4 @@
-"""What the decision on a call of a trusted tool adds to the time that it keeps Neovim's main thread."""
+"""The cost of the approval decision of a trusted tool on Neovim's main thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hook of a terminal agent, for which the agent waits: the whole process, beside Python alone."""
+"""The hook of a terminal agent, which waits for it: the process compared with Python alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLOCK = "local ms = ... vim.schedule(function() vim.uv.sleep(ms) end)"
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Run the rounds, against an editor with a bridge of its own."""
+    """Runs the rounds with a separate editor and bridge."""
     home = Home(stage.home.path / "hooks")
     home.path.mkdir()
     project, elsewhere = home.make("project"), home.make("elsewhere")
@@ -70,7 +70,7 @@ async def measure(stage: Stage) -> list[Row]:
         blocked = True
         await editor.request("nvim_exec_lua", BLOCK, [4000])
         waits = await runs(HOOK, project)()
-        await editor.lua("return 0")  # it can only quit afterwards
+        await editor.lua("return 0")  # waits until it can quit
     return [
         Row(
             "hook: whole process, no editor / idle editor",

@@ -28,7 +28,7 @@ dofile([[{HERE / "hostile.lua"}]])
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Hand each hostile input to its tool."""
+    """Calls each tool with its hostile input."""
     home = nvim.Home(stage.home.path / "hostile")
     home.path.mkdir()
     found = await run(stage, home)

@@ -1,4 +1,4 @@
-"""User-space instructions of one tool call, counted by callgrind: the same however busy a machine is."""
+"""User-space instructions of one tool call, counted by callgrind, independent of load on the machine."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TEXT = "a line of text, as tools are given it"
 FIGURE = "user-space instructions per sync call, sessions"
 REACH = 1.6
 WARM_UP, CALLS = 100, 400
-"""Calls before callgrind counts, and again before what it counts is used; calls that count."""
+"""Calls before callgrind counts, counted calls that are ignored, and measured calls."""
 START_SECONDS = 240
-"""Under valgrind everything takes several times as long, and fifty times while it counts."""
+"""Timeout in seconds: valgrind is slow, and fifty times slower while it counts."""
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Count the floor's and ours, a process of each for itself."""
+    """Counts the floor and the bridge, each in its own process."""
     reach = f"≤ {REACH:g} × floor"
     if not shutil.which("valgrind") or not shutil.which("callgrind_control"):
         return [Row(FIGURE, "not measured: valgrind is not installed", reach, False)]
@@ -57,14 +57,14 @@ async def count(
     await control(stage, program, "--instr=on")
     for _ in range(warm_up):
         await servers.ask(stage.http, endpoint)
-    await dumped(stage, program)  # what was before goes into a file of its own
+    await dumped(stage, program)  # writes the previous counts
     for _ in range(calls):
         await servers.ask(stage.http, endpoint)
     return await dumped(stage, program) / calls
 
 
 async def dumped(stage: Stage, program: servers.Program) -> int:
-    """Instructions since the last time."""
+    """Instructions since the last call."""
     pattern = f"callgrind.{program.name}.*"
     known = set(stage.home.path.glob(pattern))
     await control(stage, program, "--dump")
@@ -77,7 +77,7 @@ async def dumped(stage: Stage, program: servers.Program) -> int:
 
 
 async def control(stage: Stage, program: servers.Program, order: str) -> None:
-    """Tell callgrind what to do; both find each other in the folder for temporary files."""
+    """Sends a command to callgrind, which is found by the temporary directory."""
     process = await processes.start(
         "callgrind_control",
         order,

@@ -16,7 +16,7 @@ READ = {"method": "resources/read", "params": {"uri": "bench://text"}}
 REACH = 3
 REACH_ECHO = 1.6
 READERS = 4
-"""Sessions that take turns: each one may read a hundred times a second."""
+"""Sessions that take turns: each may read a hundred times per second."""
 
 
 async def measure(stage: Stage) -> list[Row]:
@@ -30,7 +30,7 @@ async def measure(stage: Stage) -> list[Row]:
     tools = await servers.with_sessions(http, stage.bridge, listing, '"nvim_many_', size=100_000)
     text = await servers.ask(http, tools)
     names = {tool["name"] for tool in json.loads(text)["result"]["tools"]}
-    if len(names) < MANY:  # the rest is on the next page
+    if len(names) < MANY:  # more on the next page
         assert "nextCursor" in json.loads(text)["result"], len(names)
     async with http.put(f"{stage.floor.url}/fixed", data=text):
         pass

@@ -1,4 +1,4 @@
-"""An asynchronous tool that answers after 5 ms, beside a bare RPC client that waits for the same."""
+"""An asynchronous tool that answers after 5 ms, compared with a bare RPC client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long one call keeps Neovim's main thread, with results of every shape up to 16 KB."""
+"""The time of one call on Neovim's main thread, with results up to 16 KB."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stage import Stage
 from table import Row
 
 P50 = 60  # µs
-P99 = 1.5  # × what vim.json takes for the largest result, which is what the slowest of these calls encode
+P99 = 1.5  # multiple of the time of vim.json for the largest result
 
 
 async def measure(stage: Stage) -> list[Row]:

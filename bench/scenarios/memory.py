@@ -1,4 +1,4 @@
-"""What many calls leave behind in the bridge and in Lua."""
+"""Growth of memory of the bridge and of Lua over many calls."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from table import Row
 
 CLIENTS = 16
 LOOKS = 5
-"""At Lua's heap, a second of calls apart: it holds 1000 to 2000 ids of calls, and is lowest just after it has
-let go of the older ones."""
+"""Measurements of Lua's heap, a second of calls apart: it keeps 1000 to 2000 ids of calls, and is smallest
+after it has dropped the older ones."""
 BRIDGE_MB, LUA_KIB = 5.0, 64.0
 TEXT = "a line of text, as tools are given it"
 

@@ -1,4 +1,4 @@
-"""A mounted server: a call of its tool beside the same server, called directly, and a tool in Lua."""
+"""A call of a mounted server, compared with the same server called directly and a tool in Lua."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What can be asked about code: ours, Serena, cclsp and the language server alone, side by side.
+"""Questions about code to our tools, Serena, cclsp and the language server alone.
 
-Everybody has a copy of the same project and the same language server, and is asked the same in turn, each
-round begun by another. A cell
-is p50 / bytes that a model reads, right answers of those asked; bench/peers/sample.py knows what is right.
+Each has a copy of the same project and the same language server. They are asked in turn, and each round
+starts with another one. A cell has p50 / bytes that a model reads, and the number of correct answers
+(bench/peers/sample.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from table import Row
 TIMES = 10
 WARM_SECONDS = 60
 SETTLE_SECONDS = 0.1
-"""Everybody has work left over from the last question: whoever is next is not to wait for it."""
+"""Pause in seconds, so that work for the last question does not delay the next one."""
 OVERVIEW_MS, HOVER_MS, REFERENCES, DIAGNOSTICS_MS = 20, 15, 2, 300
 BYTES = {
     "overview": 800,
@@ -32,23 +32,23 @@ BYTES = {
     "diagnostics": 650,
     "rename": 800,
 }
-"""Of our answer at most."""
+"""Maximum of our answer."""
 
 Table = dict[str, dict[str, Answers]]  # question → who → what
 
 
 async def warm(project: Project, begun: float) -> float:
-    """Ask for references until they are right.
+    """Asks for references until they are correct.
 
     Returns:
-        Seconds since then; or infinity.
+        Seconds until then, or infinity.
     """
     while time.perf_counter() - begun < WARM_SECONDS:
         try:
             if (await project.references())[2]:
                 return time.perf_counter() - begun
         except FailedError as error:
-            if "nknown" in str(error):  # a tool that is not there will not come
+            if "nknown" in str(error):  # the tool does not exist
                 break
         await asyncio.sleep(0.2)
     return float("inf")
@@ -58,7 +58,7 @@ async def warm(project: Project, begun: float) -> float:
 async def everybody(
     stage: Stage,
 ) -> AsyncIterator[tuple[dict[str, Project], dict[str, float], dict[str, str]]]:
-    """All who can be had, in how many seconds their first right answer came, and why others cannot be had."""
+    """The available servers, seconds until their first correct answer, and why others are not available."""
     place = stage.home.path / "peers"
     place.mkdir()
     missing, starts = (
@@ -89,7 +89,7 @@ async def everybody(
 
 
 async def compare(projects: list[Project], times: int) -> Table:
-    """Ask all of it."""
+    """Asks all questions."""
     table: Table = {}
     for question in QUESTIONS:
         table[question] = {project.peer.name: Answers() for project in projects}
@@ -105,7 +105,7 @@ async def compare(projects: list[Project], times: int) -> Table:
 
 
 def reaches(question: str, answers: dict[str, Answers]) -> tuple[list[str], bool]:
-    """What ours should be, in words, and whether it is."""
+    """The goal of ours as text, and whether it is met."""
     own, floor = answers["ours"], answers["floor"]
     found = [("all right", own.asked > 0 and own.right == own.asked)]
     if question == "overview":
@@ -134,7 +134,7 @@ TITLES = {
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Ask everybody."""
+    """Runs the comparison."""
     async with everybody(stage) as (projects, first, missing):
         table = await compare(list(projects.values()), TIMES if stage.amount.rounds > 1 else 2)
     rows = []

@@ -1,4 +1,4 @@
-"""Tools written in Python: a call beside one in Lua, the start of their process, and listing them."""
+"""Tools written in Python: a call compared with one in Lua, the start of their worker, and listing them."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ HELD = "_G.watch:close(); return _G.held"
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a program, in ms; of the host also for how long it kept the editor at most."""
+    """Times of one start in ms; for the worker also the longest block of the editor."""
 
     ms: float
     held: float = 0
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Load on both tools in turn; the process started again and again."""
+    """Load on both tools in turn, and repeated starts of the process."""
     await stage.editor.lua(PREPARE, str(FOLDER), sys.executable)
     await stage.editor.wait_for(THERE, timeout=20_000)
     listed = await stage.editor.lua(STATUS)
@@ -135,13 +135,13 @@ async def measure(stage: Stage) -> list[Row]:
 
 
 async def notify_bare(editor: Nvim) -> Start:
-    """A notification to a process with nothing but pynvim, and one back; the median of many."""
+    """The median of a round trip to a process with bare pynvim."""
     await editor.lua(BARE, sys.executable, str(BARE_HOST))
     return Start(await editor.wait_for(MEDIAN, timeout=20_000))
 
 
 async def start_host(editor: Nvim) -> Start:
-    """Start the host anew with a call; its own clock counts until it is there to run it."""
+    """Restarts the worker with a call."""
     await editor.lua(WATCH)
     await editor.lua(RESTART)
     await editor.wait_for("return _G.answered ~= nil", timeout=20_000)
@@ -150,7 +150,7 @@ async def start_host(editor: Nvim) -> Start:
 
 
 async def start_python() -> Start:
-    """What Python needs for that at least."""
+    """The minimal time of Python for that."""
     begun = time.perf_counter()
     process = await processes.start(sys.executable, "-I", "-c", IMPORT)
     await process.wait()

@@ -1,4 +1,4 @@
-"""What starting costs: the editor, the bridge until its ready line, its memory and processor time."""
+"""Start-up: the editor, the bridge until its ready line, its memory and processor time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ vim.cmd.quitall({ bang = true })
 
 @dataclass(frozen=True)
 class Start:
-    """One start of a Neovim without another plugin, and one in which the first thing is a tool, in ms."""
+    """Times in ms of a start without other plugins, and of one that first registers a tool."""
 
     plugin: float
     setup: float
@@ -62,7 +62,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Ready:
-    """One start of a program, in seconds; of the bridge also its memory and processor time then."""
+    """One start of a program in seconds; for the bridge also its memory and processor time."""
 
     seconds: float
     megabytes: float = 0
@@ -70,7 +70,7 @@ class Ready:
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Start and stop, again and again."""
+    """Starts and stops repeatedly."""
     count = stage.amount.rounds
     rounds = await interleaved(
         {"nvim": lambda: start_nvim(stage), "bridge": lambda: start_bridge(stage), "imports": run_imports},
@@ -108,12 +108,12 @@ async def measure(stage: Stage) -> list[Row]:
 
 
 async def start_nvim(stage: Stage) -> Start:
-    """Start Neovim with a clock around each."""
+    """Starts Neovim and measures each part."""
     return Start(*await clocked(stage, CLOCKED), *await clocked(stage, REGISTERS))
 
 
 async def clocked(stage: Stage, text: str) -> list[float]:
-    """Start Neovim with this configuration, which says how many ns it took."""
+    """Starts Neovim with this configuration, which prints the time in ns."""
     init = stage.home.path / "clocked.lua"
     init.write_text(text)
     process = await processes.start(
@@ -130,27 +130,27 @@ async def clocked(stage: Stage, text: str) -> list[float]:
 
 
 async def start_bridge(stage: Stage) -> Ready:
-    """Start a bridge, and let it settle before it is weighed."""
+    """Starts a bridge and waits before its memory is measured."""
     async with servers.bridge(stage.editor.socket, stage.home, "second") as program:
         await asyncio.sleep(0.3)
         return Ready(program.ready_after, program.resident(), program.cpu())
 
 
 async def run_imports() -> Ready:
-    """What Python and the imports cost that no bridge can do without."""
+    """The cost of Python and the necessary imports."""
     begun, before = time.perf_counter(), used()
     await asyncio.to_thread(processes.run, [sys.executable, "-c", IMPORTS], check=True)
     return Ready(time.perf_counter() - begun, cpu=used() - before)
 
 
 def used() -> float:
-    """Seconds of processor time of all children that have ended."""
+    """Processor time in seconds of all ended children."""
     times = os.times()
     return times.children_user + times.children_system
 
 
 async def after_client(stage: Stage) -> float:
-    """Memory once a client has initialized, listed and called."""
+    """Memory after a client has initialized, listed and called."""
     async with (
         editor(stage.program, stage.home.path / "small") as running,
         servers.bridge(running.socket, running.home, "third") as program,

@@ -1,4 +1,4 @@
-"""`mcp-tools stdio` beside the endpoint that it forwards to: a call, the start, the memory."""
+"""`mcp-tools stdio` compared with its endpoint: a call, the start, the memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Took:
 
 
 class Process:
-    """The command, as a client has it."""
+    """The command, as a client runs it."""
 
     def __init__(self, endpoint: BridgeClient) -> None:
         env = os.environ | {"NVIM_MCP_TOKEN": endpoint.token or ""}
@@ -67,7 +67,7 @@ class Process:
                 return line
 
     def memory(self) -> float:
-        """MB that the machine has less for it: of what is shared with other processes only its part."""
+        """Memory in MB, with its share of shared pages."""
         status = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
         found = re.search(r"^Pss:\s+(\d+) kB", status, re.MULTILINE)
         assert found
@@ -93,7 +93,7 @@ def through(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
 
 
 def straight(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
-    """The median of as many calls to the endpoint, over one connection."""
+    """The median of many calls to the endpoint, over one connection."""
 
     def send(number: int | None, method: str, params: dict[str, Any]) -> str | None:
         message = {"jsonrpc": "2.0", "method": method, "params": params}
@@ -116,7 +116,7 @@ def straight(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
 
 
 def start(endpoint: BridgeClient) -> Took:
-    """From the start to the answer to `initialize`."""
+    """The time from the start to the answer to `initialize`."""
     process = Process(endpoint)
     process.end()
     return Took(process.ready)
@@ -130,7 +130,7 @@ def bare() -> Took:
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Both ways in turn."""
+    """Measures both in turn."""
     params = servers.call("nvim_echo", "a line of text")["params"]
     url, token = f"{stage.bridge.url}/mcp", stage.bridge.token
     rounds = await interleaved(

@@ -1,6 +1,6 @@
-"""Every tool that only reads, in a project of 10 000 files with a buffer of 50 000 lines; loading them all.
+"""Every read-only tool, in a project of 10 000 files with a buffer of 50 000 lines, and loading all tools.
 
-A new tool is measured without being named anywhere: bench/arguments.lua makes its arguments from its schema.
+New tools are measured automatically: bench/arguments.lua makes their arguments from the schema.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tests.support import nvim, processes
 
 HERE = Path(__file__).resolve().parents[1]
 HELD_MS, FIRST_MS = 25, 50
-"""At the median call, and at the first, which loads modules. The start of one process is measured apart
-(bench/held.lua): it forks the whole editor, takes longer the larger that is, and cannot be split."""
+"""For the median call, and for the first one, which loads modules. The start of one process is measured
+separately (bench/held.lua): it forks the whole editor and cannot be split."""
 LOAD_MS = 16
 TIMES, WORST, SECONDS = 5, 5, 240
 USERS = 10
-"""Folders whose files use the function that is asked for."""
+"""Directories whose files use the function of the questions."""
 FUNCTION = "local function step_{n}(value)\n  local double = value * 2\n  return double + {n}\nend\n\n"
 PYTHON = "def step_{n}(value):\n    return value\n\n\n"
 INIT = f"""
--- Else Neovim starts eight Pythons and waits for each when the first Python file is opened, whoever opens it.
+-- Otherwise Neovim starts eight Pythons and waits for each when the first Python file is opened.
 vim.g.loaded_python3_provider = 0
 require('mcp-tools').setup({{
   bridge = {{ autostart = false, python = [[{sys.executable}]] }},
@@ -44,7 +44,7 @@ dofile([[{HERE / "read_tools.lua"}]])
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is to read."""
+    """The size of the project."""
 
     functions: int  # of five lines
     folders: int
@@ -87,7 +87,7 @@ def write(folder: Path, size: Size) -> dict[str, Any]:
 
 
 def listed(rows: list[dict[str, Any]], fields: dict[str, str]) -> str:
-    """Names with figures."""
+    """Names with their figures."""
     return ", ".join(
         f"{row['name']} " + " ".join(text.format(row[field]) for field, text in fields.items())
         for row in rows
@@ -95,7 +95,7 @@ def listed(rows: list[dict[str, Any]], fields: dict[str, str]) -> str:
 
 
 async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> list[dict[str, Any]]:
-    """Call every tool that only reads, so often."""
+    """Calls every read-only tool this number of times."""
     folder = home.path / "project"
     project = await asyncio.to_thread(write, folder, size)
     async with nvim.running(stage.program, home, init_lua=INIT, cwd=folder) as editor:
@@ -103,7 +103,7 @@ async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> lis
         await editor.wait_for("return #vim.diagnostic.get(0) > 20000", timeout=10_000)
         await editor.lua("READ_TOOLS.start(...)", times)
         for _ in range(SECONDS):
-            await asyncio.sleep(1)  # a question is work for the main thread too
+            await asyncio.sleep(1)  # polling also uses the main thread
             found: list[dict[str, Any]] | None = await editor.lua("return READ_TOOLS.found", timeout=20_000)
             if found:
                 return found
@@ -111,16 +111,16 @@ async def call_all(stage: Stage, home: nvim.Home, size: Size, times: int) -> lis
 
 
 def asked(found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Calls that were taken, and tools that have refused every one.
+    """Accepted calls, and tools that refused every call.
 
-    A tool that can be asked in one way only refuses the other; of one that refuses both nothing is known.
+    A tool may accept only one of the argument variants; one that refuses both is not measured.
     """
     taken = [row for row in found if not row.get("err", "").startswith("validation_error")]
     return taken, sorted({row["tool"] for row in found} - {row["tool"] for row in taken})
 
 
 async def load_all(stage: Stage, home: nvim.Home) -> dict[str, float]:
-    """Load all definitions, in a new editor."""
+    """Loads all definitions in a new editor."""
     async with nvim.running(stage.program, home, init_lua=INIT) as editor:
         await editor.lua("READ_TOOLS.load()")
         await asyncio.sleep(0.5)
@@ -128,7 +128,7 @@ async def load_all(stage: Stage, home: nvim.Home) -> dict[str, float]:
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """Call them all; load them all."""
+    """Calls and loads all tools."""
     whole = stage.amount == FULL
     home = nvim.Home(stage.home.path / "tools")
     home.path.mkdir()

@@ -1,4 +1,4 @@
-"""Requests to Neovim while nothing happens and while one call is pending, counted by a relay."""
+"""Requests to Neovim while idle and while one call is pending, counted by a relay."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from stage import editor, http_client
 from table import Row
 
 PER_SECOND = 1.1
-SETTLE = 1.5  # seconds until what a call leaves to do is done
+SETTLE = 1.5  # seconds until the work after a call is done
 
 
 class Relay:
-    """Stands between a bridge and its Neovim, and notes when each message to Neovim passed."""
+    """A relay between a bridge and its Neovim, which records the time of each message to Neovim."""
 
     def __init__(self, upstream: Path) -> None:
         self.times: list[float] = []
         self._upstream = str(upstream)
 
     def count(self, since: float) -> int:
-        """Messages to Neovim since then."""
+        """Messages to Neovim since a time."""
         return sum(1 for at in self.times if at >= since)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,7 +49,7 @@ class Relay:
 
 @contextlib.asynccontextmanager
 async def relayed(upstream: Path, socket: Path) -> AsyncIterator[Relay]:
-    """A relay that listens."""
+    """Starts the relay."""
     relay = Relay(upstream)
     server = await asyncio.start_unix_server(relay.serve, str(socket))
     try:
@@ -59,7 +59,7 @@ async def relayed(upstream: Path, socket: Path) -> AsyncIterator[Relay]:
 
 
 async def measure(program: Path, folder: Path, amount: Amount) -> list[Row]:
-    """Wait, with a Neovim and a bridge of its own, so that it can go on beside other measurements."""
+    """Measures with a separate Neovim and bridge, so that it can run besides other measurements."""
     async with contextlib.AsyncExitStack() as stack:
         running = await stack.enter_async_context(editor(program, folder / "quiet"))
         socket = running.home.path / "relay.sock"

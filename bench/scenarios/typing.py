@@ -1,4 +1,4 @@
-"""What a key costs with a review open and an agent told of every move: from the key to the screen."""
+"""The time from a key to the screen with a review open and an agent notified of every cursor move."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.nvim import Home, Nvim
 
 MORE = 2  # ms at p99
 LINES, EVERY = 5_000, 25  # lines between two hunks
-BURST = "a key<CR>in "  # typed at once; then comes a pause in which what is shown follows the text
+BURST = "a key<CR>in "  # typed at once; the review is updated in the pause after it
 BURSTS = 4  # per round and second of load that other scenarios have
 PACE = 0.01  # s from key to key
 PAUSE = 0.1
@@ -50,7 +50,7 @@ end)
 
 
 def keys() -> list[str]:
-    """Those of a burst, one by one."""
+    """The keys of a burst."""
     return ["<CR>" if key == "\n" else key for key in BURST.replace("<CR>", "\n")]
 
 
@@ -64,7 +64,7 @@ async def shown(editor: Nvim) -> None:
 
 
 async def key(editor: Nvim, name: str) -> float:
-    """Press a key, and return after how many ms it is on the screen."""
+    """Presses a key and returns the ms until it is on the screen."""
     while not editor.notifications.empty():
         editor.notifications.get_nowait()
     started = perf_counter()
@@ -89,7 +89,7 @@ async def typed(editor: Nvim, bursts: int) -> float:
 
 @contextlib.asynccontextmanager
 async def watched(editor: Nvim, home: Home, http: aiohttp.ClientSession) -> AsyncIterator[None]:
-    """A review of many hunks is open, and an agent hears of every move."""
+    """Opens a review of many hunks and connects an agent that is notified of every cursor move."""
     (path,) = (home.path / "home" / ".claude" / "ide").glob("*.lock")
     header = {"x-claude-code-ide-authorization": json.loads(path.read_text())["authToken"]}
     url = f"http://127.0.0.1:{path.stem}/"
@@ -129,7 +129,7 @@ async def watched(editor: Nvim, home: Home, http: aiohttp.ClientSession) -> Asyn
 
 
 async def measure(stage: Stage) -> list[Row]:
-    """The same keys without and with, in turn, in an editor of its own with a bridge of its own."""
+    """The same keys without and with the review in turn, in a separate editor with its bridge."""
     home = Home(stage.home.path.parent / "typing")
     home.path.mkdir()
     path = home.make("cwd") / "long.txt"

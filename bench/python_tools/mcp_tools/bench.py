@@ -1,4 +1,4 @@
-"""The Python twin of the benched echo in bench/tools.lua."""
+"""The echo tool of bench/tools.lua in Python."""
 
 from mcp_tools_nvim.python_tools import mcp_tool
 

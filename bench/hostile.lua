@@ -90,6 +90,55 @@ local CASES = {
     end,
   },
   {
+    'code_format: 6 000 edits of a line of 200 KB',
+    function()
+      local path = write('one_line.txt', ('foo bar,+'):rep(22000) .. '\n')
+      vim.cmd.edit(path)
+      local edits = {}
+      for i = 1, 6000 do
+        local from = (i - 1) * 9
+        local range = { start = { line = 0, character = from }, ['end'] = { line = 0, character = from + 3 } }
+        edits[i] = { range = range, newText = 'x' }
+      end
+      language_server.start(0, 1, { path }, { ['textDocument/formatting'] = edits })
+      return tool('code_format', { path = path })
+    end,
+  },
+  {
+    'diagnostics_list: 2 000 diagnostics of a line of 200 KB',
+    function()
+      local path = write('one_line.txt', ('foo bar,+'):rep(22000) .. '\n')
+      vim.cmd.edit(path)
+      local list = {}
+      for i = 1, 2000 do
+        list[i] = { lnum = 0, col = i * 9, message = 'Finding ' .. i }
+      end
+      vim.diagnostic.set(vim.api.nvim_create_namespace('bench'), 0, list)
+      return tool('diagnostics_list', { path = path })
+    end,
+  },
+  {
+    'symbol_references by the word: 10 000 in one line',
+    function()
+      local path = write('uses.lua', 'local x = {' .. ('needed(bar),'):rep(10000) .. '}\n')
+      return tool('symbol_references', { path = path, line = 1, symbol = 'needed' })
+    end,
+  },
+  {
+    'symbol_overview of a line of 2 MB',
+    function()
+      return tool('symbol_overview', { path = write('numbers.lua', 'return {' .. ('123456,'):rep(300000) .. '}\n') })
+    end,
+  },
+  {
+    'treesitter_query in a line of 2 MB',
+    function()
+      local path = write('numbers.lua', 'return {' .. ('123456,'):rep(300000) .. '}\n')
+      return tool('treesitter_query', { path = path, query = '(number) @x' })
+    end,
+    refused = 'tool_error',
+  },
+  {
     'treesitter_query with a pattern of the client',
     function()
       local path = write('strings.lua', ('local x = "%s"\n'):format(('a'):rep(240)))

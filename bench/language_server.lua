@@ -47,6 +47,7 @@ end
 
 local CAPABILITIES = {
   textDocumentSync = 1,
+  documentFormattingProvider = true,
   documentSymbolProvider = true,
   workspaceSymbolProvider = true,
   referencesProvider = true,
@@ -63,9 +64,10 @@ local CAPABILITIES = {
 ---@param bufnr integer
 ---@param count integer functions of it
 ---@param others string[] paths of files that use one
-function M.start(bufnr, count, others)
+---@param more? table<string, any> other answers by method
+function M.start(bufnr, count, others, more)
   local uri = vim.uri_from_bufnr(bufnr)
-  local known = answers(uri, count, vim.tbl_map(vim.uri_from_fname, others))
+  local known = vim.tbl_extend('force', answers(uri, count, vim.tbl_map(vim.uri_from_fname, others)), more or {})
   local ids, findings = 0, {}
   for i = 1, 1000 do
     local line = (i - 1) * 5

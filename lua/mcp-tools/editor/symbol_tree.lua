@@ -182,9 +182,11 @@ end
 
 ---@param item table DocumentSymbol or SymbolInformation
 ---@param encoding mcp-tools.lsp.Encoding
+---@param pause fun()
 ---@param parent? mcp-tools.SymbolNode
 ---@return mcp-tools.SymbolNode?
-local function node_of(item, encoding, parent)
+local function node_of(item, encoding, pause, parent)
+  pause()
   item = type(item) == 'table' and item or {}
   local range = item.range or type(item.location) == 'table' and item.location.range
   if type(item.name) ~= 'string' or not position.is_range(range) then
@@ -205,7 +207,7 @@ local function node_of(item, encoding, parent)
     parent = parent,
   }
   for _, child in ipairs(type(item.children) == 'table' and item.children or {}) do
-    table.insert(node.children, node_of(child, encoding, node))
+    table.insert(node.children, node_of(child, encoding, pause, node))
   end
   return node
 end
@@ -248,13 +250,12 @@ end
 function M.of_server(items, encoding, pause)
   local list, flat, containers = {}, true, {}
   for _, item in ipairs(items or {}) do
-    local node = node_of(item, encoding)
+    local node = node_of(item, encoding, pause)
     if node then
       table.insert(list, node)
       containers[node] = type(item.containerName) == 'string' and item.containerName ~= '' and item.containerName or nil
     end
     flat = flat and (not node or item.location ~= nil)
-    pause()
   end
   return flat and nest_by_container(M.nest(list, pause), containers, pause) or list
 end
@@ -370,8 +371,9 @@ end
 --- Returns symbols whose path matches with other separators.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
+---@param pause fun()
 ---@return mcp-tools.SymbolNode[]
-local function with_other_separators(top, path)
+local function with_other_separators(top, path, pause)
   local names, found = {}, {} ---@type string[], mcp-tools.SymbolNode[]
   for i, part in ipairs(path.parts) do
     if part.nth then
@@ -385,6 +387,7 @@ local function with_other_separators(top, path)
     return {}
   end
   M.each(top, function(node)
+    pause()
     if node.name:find(last, 1, true) then
       local whole, at = '', node ---@type string, mcp-tools.SymbolNode?
       while at and #whole <= #wanted do
@@ -402,11 +405,14 @@ end
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
 ---@param substring? boolean
+---@param pause? fun()
 ---@return mcp-tools.SymbolNode[]
-function M.all(top, path, substring)
+function M.all(top, path, substring, pause)
   local found, exact = {}, {}
   local last = path.parts[#path.parts].name
+  pause = pause or no_pause
   M.each(top, function(node)
+    pause()
     if fits(node, path, top, substring) then
       table.insert(found, node)
       if node.name == last then
@@ -415,7 +421,7 @@ function M.all(top, path, substring)
     end
   end)
   if #found == 0 and not substring then
-    return with_other_separators(top, path)
+    return with_other_separators(top, path, pause)
   end
   return #exact > 0 and not substring and exact or found
 end
@@ -449,23 +455,19 @@ end
 --- Lists symbols similar to an unknown name: those that contain it, or a likely typo; otherwise the top level.
 ---@param top mcp-tools.SymbolNode[]
 ---@param path mcp-tools.NamePath
----@param pause? fun() called between searches of the whole tree
+---@param pause? fun()
 ---@return string? text nil if there are no symbols
 function M.near(top, path, pause)
-  pause = pause or function() end
   local last = path.parts[#path.parts].name
-  pause()
-  local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true)
+  local near = M.all(top, { absolute = false, parts = { { name = last } }, given = '' }, true, pause)
   if #near == 0 then
-    pause()
     local names = {}
     M.each(top, function(node)
       table.insert(names, plain(node.name))
       return #names == MAX_COMPARED
     end)
     local likely = suggest(plain(last), names)
-    pause()
-    near = likely and M.all(top, { absolute = false, parts = { { name = likely } }, given = '' }) or top
+    near = likely and M.all(top, { absolute = false, parts = { { name = likely } }, given = '' }, false, pause) or top
   end
   return #near > 0 and listed(near, top) or nil
 end

@@ -54,12 +54,12 @@ end
 --- Unloads a file that was loaded for a call.
 M.close = target.drop
 
---- Returns a reader of the lines of a buffer.
+--- Returns a reader of the lines of a buffer; there are none once it is closed.
 ---@param bufnr integer
 ---@return mcp-tools.LinesOf
 function M.lines_of(bufnr)
   return function(first, last)
-    return vim.api.nvim_buf_get_lines(bufnr, first - 1, last, false)
+    return vim.api.nvim_buf_is_loaded(bufnr) and vim.api.nvim_buf_get_lines(bufnr, first - 1, last, false) or {}
   end
 end
 
@@ -178,11 +178,12 @@ end
 ---@param file mcp-tools.SymbolFile
 ---@param path mcp-tools.NamePath
 ---@param opts { substring: boolean?, kinds: string[]? }
+---@param pause fun()
 ---@return mcp-tools.SymbolNode[]
-local function matching(file, path, opts)
+local function matching(file, path, opts, pause)
   return vim.tbl_filter(function(node)
     return not opts.kinds or vim.list_contains(opts.kinds, node.kind)
-  end, symbol_tree.all(file.tree, path, opts.substring))
+  end, symbol_tree.all(file.tree, path, opts.substring, pause))
 end
 
 --- Finds symbols of one file. The file stays loaded.
@@ -199,7 +200,7 @@ function M.in_file(ctx, path, args)
     return nil, select(2, symbol.one(source.file, path, 'symbol', source.shown))
   end
   local hits, pause = of_source(source), time_slice.of(ctx)
-  hits.nodes, hits.source = matching(source.file, path, args), nil
+  hits.nodes, hits.source = matching(source.file, path, args, pause), nil
   local near = #hits.nodes == 0 and symbol_tree.near(source.file.tree, path, pause)
   return { hits = #hits.nodes > 0 and { hits } or {}, total = #hits.nodes, skipped = 0, near = near or nil }
 end
@@ -294,7 +295,7 @@ function M.in_directory(ctx, path, place, opts)
       else
         made.unknown[hits.filetype] = (made.unknown[hits.filetype] or 0) + 1
       end
-      hits.nodes = matching(hits.file, path, opts)
+      hits.nodes = matching(hits.file, path, opts, pause)
       made.total = made.total + #hits.nodes
       if #hits.nodes > 0 then
         table.insert(made.hits, hits)

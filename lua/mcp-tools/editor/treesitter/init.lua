@@ -40,6 +40,42 @@ function M.language(filetype)
   return lang
 end
 
+--- Maximum length of a line, bytes. Neovim parses a line, and searches its tree, in one step without a pause.
+local MAX_LINE = 100 * 1024
+local TOO_LONG = ('one of its lines is longer than %d KB'):format(MAX_LINE / 1024)
+--- Number of rows whose length is checked at once.
+local ROWS = 64
+
+--- Returns whether a line is too long to parse.
+---@param source integer|string
+---@return boolean
+local function has_long_line(source)
+  if type(source) == 'string' then
+    local at = 1
+    while #source - at >= MAX_LINE do
+      local stop = source:find('\n', at, true) or #source + 1
+      if stop - at > MAX_LINE then
+        return true
+      end
+      at = stop + 1
+    end
+    return false
+  end
+  local count, offset = vim.api.nvim_buf_line_count(source), vim.api.nvim_buf_get_offset
+  local function is_longer(first, last)
+    return offset(source, last) - offset(source, first) > MAX_LINE + 1 -- with the line break
+  end
+  for first = 0, count - 1, ROWS do
+    local last = math.min(first + ROWS, count)
+    for row = first, is_longer(first, last) and last - 1 or -1 do
+      if is_longer(row, row + 1) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
 --- Maximum number of nested blocks in one line. At about 250 an assertion in the Markdown parser aborts Neovim.
 local MAX_BLOCKS = 200
 
@@ -112,6 +148,9 @@ end
 ---@param lang string a result of `language`
 ---@param cb fun(root: TSNode?, why: string?)
 function M.parse(source, lang, cb)
+  if has_long_line(source) then
+    return cb(nil, TOO_LONG)
+  end
   if lang == 'markdown' then
     local is_text = type(source) == 'string'
     local lines = is_text and vim.split(source --[[@as string]], '\n', { plain = true })

@@ -7,6 +7,7 @@ local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local overview = require('mcp-tools.editor.symbol.overview')
 local search_files = require('mcp-tools.editor.search.files')
 local symbol = require('mcp-tools.editor.symbol')
+local time_slice = require('mcp-tools.util.time_slice')
 local utf8 = require('mcp-tools.util.utf8')
 
 ---@class mcp-tools.SymbolListing
@@ -31,8 +32,9 @@ end
 --- Returns the requested page of symbols, with their current text.
 ---@param hits mcp-tools.Hits[]
 ---@param opts { limit: integer, offset: integer, body: boolean? }
+---@param pause fun()
 ---@return mcp-tools.SymbolListing[]
-local function listed(hits, opts)
+local function listed(hits, opts, pause)
   local list, at = {}, 0
   for _, each in ipairs(hits) do
     local listing = { shown = each.shown, by = symbol.by(each.file), count = #each.nodes, rows = {} }
@@ -41,6 +43,7 @@ local function listed(hits, opts)
       at = at + 1
       if at > opts.offset and at <= opts.offset + opts.limit then
         table.insert(listing.rows, entry(each, node, line_of, opts.body == true))
+        pause()
       end
     end
     table.insert(list, listing)
@@ -152,7 +155,7 @@ return {
     if found.near then
       table.insert(notes, 'there is ' .. found.near)
     end
-    local list = listed(found.hits, args)
+    local list = listed(found.hits, args, time_slice.of(ctx))
     find.close_all(found)
     return text_of(list, found.total, args, notes)
   end,

@@ -36,7 +36,7 @@ end
 
 describe('symbols of a text with syntax errors', function()
   it('are not searched in a tree that is too wide', function()
-    for filetype, text in pairs({ lua = ('('):rep(120000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
+    for filetype, text in pairs({ lua = ('('):rep(100000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
       local file
       local check_turns = t.watch_turns()
       symbol.of_text(vim.split(text, '\n'), filetype, function(found) file = found end)
@@ -45,6 +45,25 @@ describe('symbols of a text with syntax errors', function()
       t.eq({ 'nothing', {} }, { file.by, file.tree })
       t.matches('too wide', file.why)
     end
+  end)
+
+  it('are not searched in a text with a line that blocks the parser', function()
+    local lines = { 'local x', 'return { ' .. ('1, '):rep(300000) .. '}' }
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, lines)
+    vim.bo[bufnr].filetype = 'lua'
+    local files = {}
+    local steps = t.calls(vim.treesitter, 'get_parser', function()
+      symbol.of_text(lines, 'lua', function(found) table.insert(files, found) end)
+      symbol.of_buffer(bufnr, function(found) table.insert(files, found) end)
+      t.wait(function() return #files == 2 end, 20000)
+    end)
+    for _, file in ipairs(files) do
+      t.eq('nothing', file.by)
+      t.matches('one of its lines is longer than 100 KB', file.why)
+    end
+    t.eq(0, steps)
+    vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
   it('are not searched in Markdown whose nested blocks abort the parser', function()
@@ -71,6 +90,18 @@ describe('symbols of a text with syntax errors', function()
     t.eq('treesitter', file.by)
     t.ok(#file.tree > 0)
   end)
+end)
+
+it('symbols are found with pauses', function()
+  local list = t.list(
+    20000,
+    function(i) return { name = 'some_name_' .. i, kind = 'function', line = i, end_line = i, children = {} } end
+  )
+  for name, count in pairs({ some_name_20000 = 1, some_name_0 = 0, ['a.b'] = 0 }) do
+    local pauses, path = 0, assert(symbol_tree.parse(name, 'symbol'))
+    t.eq(count, #symbol_tree.all(list, path, false, function() pauses = pauses + 1 end))
+    t.ok(pauses >= 100, ('%d pauses'):format(pauses))
+  end
 end)
 
 it('an unknown name gets a similar name soon, however many symbols there are', function()

@@ -108,7 +108,10 @@ function M.start(bufnr, count, others, more)
       end,
     }
   end
-  vim.lsp.start({ name = 'bench', cmd = server, root_dir = vim.fn.getcwd() }, { bufnr = bufnr })
+  local function is_same(client, config)
+    return not more and client.name == config.name
+  end
+  vim.lsp.start({ name = 'bench', cmd = server, root_dir = vim.fn.getcwd() }, { bufnr = bufnr, reuse_client = is_same })
 end
 
 return M

@@ -219,10 +219,7 @@ def markdown(tables: dict[str, list[Line]]) -> str:
         table = [COLUMNS, ["---"] * len(COLUMNS), *(line.cells() for line in lines)]
         out += [f"## {name}\n", *(f"| {' | '.join(cells)} |" for cells in table)]
         skilled, mine = (sum(getattr(line, who).bytes for line in lines) for who in ("skilled", "ours"))
-        out += [
-            f"\nBytes in all: skilled {skilled}, ours {mine}. Geometric mean of the ratios with limit {WIN}:"
-        ]
-        out += [f"{mean(lines):.2f}.\n"]
+        out += [f"\nBytes: skilled {skilled}, ours {mine}. Mean ratio with limit {WIN}: {mean(lines):.2f}.\n"]
     return "\n".join(out)
 
 

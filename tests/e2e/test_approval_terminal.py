@@ -358,7 +358,7 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
         await screen.hides("Allow this call?")
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
         await screen.command("McpTools trust")
-        await screen.shows("trusted    risky", "you trust it")
+        await screen.shows("trusted    risky", "you trust it", "untrusted: asks")
         await screen.command("McpTools trust risky denied")
         await screen.shows("risky is now denied")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"

@@ -582,3 +582,19 @@ async def test_connecting_from_the_editor(shell: Shell) -> None:
     await nvim.request("nvim_command", "McpTools connect")
     offered = await nvim.wait_for("return _G.offered", timeout=10_000)
     assert len(offered) == 14
+
+
+@pytest.mark.slow
+async def test_steps_after_connecting_from_the_editor(shell: Shell) -> None:
+    """The window names all files before, and what the user has to do after the change."""
+    nvim = shell.bridge.nvim
+    await nvim.request("nvim_command", "McpTools connect codex hooks")
+    text = "return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' '):find(..., 1, true)"
+    await nvim.wait_for(text, "hooks.json", timeout=10_000)
+    bar = await nvim.lua("return vim.wo.winbar")
+    assert "~/.codex/config.toml, ~/.codex/hooks.json" in bar
+    await nvim.lua(READ)
+    await nvim.request("nvim_feedkeys", "y", "xt", False)
+    await nvim.wait_for(text, "choose 'Trust all'", timeout=10_000)
+    messages = await nvim.lua("return vim.fn.execute('messages')")
+    assert "codex is configured (~/.codex/config.toml)" in messages

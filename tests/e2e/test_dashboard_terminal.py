@@ -143,7 +143,7 @@ async def test_keys(screen: Terminal) -> None:
     await screen.enter("/registered", "Enter")
     await screen.shows("greet", "verified")
     await screen.enter("/greet", "Enter")
-    await screen.shows("string, required  of whom", "Says hello. It", "to the last word.")
+    await screen.shows("runs: ", "string, required  of whom", "Says hello. It", "to the last word.")
     await screen.type("t")
     await screen.shows("○  greet", "1 of 2")
     assert await screen.nvim.lua("return mcp_tools.list_tools().greet") is None

@@ -126,8 +126,10 @@ end
 ---@param decision mcp-tools.Decision the decision to ask
 ---@return string?
 function M.remedy(name, decision)
-  -- `approval.rule` comes before the option, and an unreadable ledger may contain a "never".
-  if decision.action ~= 'ask' or decision.fault or decision.by == 'approval.rule' then
+  -- `approval.rule` comes before the option, an unreadable ledger may contain a "never", and for a file outside the
+  -- project the option would allow all such files.
+  local is_asked = decision.action == 'ask' and not decision.fault
+  if not is_asked or decision.by == 'approval.rule' or decision.by == 'files' then
     return nil
   end
   return ('require("mcp-tools").setup({ approval = { tools = { %s = "allow" } } })'):format(key_of(name))

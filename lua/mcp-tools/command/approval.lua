@@ -262,6 +262,7 @@ local function trust_lines()
     table.insert(lines, '  until this is fixed, every call needs approval' .. hint)
   end
   table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
+  table.insert(lines, '  trusted and verified: runs; untrusted: asks; denied: never runs')
   add_questions(lines)
   local silenced = gateway.grants.silenced
   if next(silenced) then

@@ -56,12 +56,16 @@ local function write(verb, arguments, shown, done)
       return show(verb, arguments, done)
     end
     local advice = answer.advice or ''
-    notify.info(('%s %s (%s). %s'):format(arguments[1], outcomes(verb, arguments), short(answer.path), advice))
+    local outcome = ('%s %s (%s)'):format(arguments[1], outcomes(verb, arguments), short(answer.path))
+    if done or advice == '' then
+      notify.info(('%s. %s'):format(outcome, advice))
+    else -- a message would be cut
+      notify.info(outcome)
+      local lines = sanitize.lines((advice:gsub('%. ', '.\n')))
+      scratch.show(verb .. ' ' .. arguments[1], lines, { title = 'what to do next' })
+    end
     if done then
       done()
-    elseif advice ~= '' then -- a message would be cut
-      local lines = vim.split(advice:gsub('%. ', '.\n'), '\n', { plain = true })
-      scratch.show(verb .. ' ' .. arguments[1], sanitize.lines(table.concat(lines, '\n')), { title = 'next' })
     end
   end)
 end

@@ -460,6 +460,7 @@ describe('an unanswered question', function()
     t.eq('ran', obey(remedy()))
     config.setup({ approval = { rule = t.returns('ask') } })
     t.eq(nil, remedy())
+    t.eq(nil, answers.remedy('x', { action = 'ask', by = 'files' }))
   end)
 
   it('offers the same permanent choices as the question did', function()

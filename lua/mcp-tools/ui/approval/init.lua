@@ -115,7 +115,7 @@ local function expire_later(question, ms)
   return timer.after(ms, function()
     local why = ('nobody answered within %g s'):format(ms / 1000)
     if not question.late then
-      Question.notify_denied(question.call, 'no answer')
+      Question.notify_denied(question.call, 'had no answer')
     end
     question:close('unanswered', nil, answers.denial(question.call, why, 'unanswered'), 'timeout')
   end)
@@ -167,7 +167,7 @@ function M.ask(asked, answer)
   local askers, why_not = askers_of(call, asked.late)
   if #askers == 0 then
     local why = 'it needs approval, and ' .. why_not
-    Question.notify_denied(call, why)
+    Question.notify_denied(call, 'was denied: ' .. why)
     return answer(nil, answers.denial(call, why, 'unanswered'), 'nobody to ask')
   end
   local count = #M.list()

@@ -456,9 +456,9 @@ end
 
 --- Notifies the user of a call that was denied because nobody answered.
 ---@param call mcp-tools.Call
----@param why string
-function M.notify_denied(call, why)
-  notify.warn(('%s: %s'):format(sanitize.line(call.name), why), '`:McpTools approve` asks again')
+---@param what string
+function M.notify_denied(call, what)
+  notify.warn(('%s %s'):format(sanitize.line(call.name), what), '`:McpTools approve` asks again')
 end
 
 --- Returns whether a question was closed so recently that an answer to the next one may be meant for it.

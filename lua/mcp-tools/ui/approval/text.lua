@@ -51,7 +51,7 @@ local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NOT a regular FILE'
 ---@field path string
 ---@field mark string a warning, or empty
 
---- Returns the files of a question, those with a warning first.
+--- Returns the files of a question, those with a warning first, then the one that the argument `path` names.
 ---@param question mcp-tools.Question
 ---@return mcp-tools.ApprovalFile[]
 local function files_of(question)
@@ -60,7 +60,9 @@ local function files_of(question)
     if target.path and not seen[target.path] then
       seen[target.path] = true
       local mark = target.other and NO_FILE or paths.inside(target.path, question.root) and '' or OUTSIDE
-      table.insert(mark == '' and inside or outside, { path = sanitize.line(target.path), mark = mark })
+      local list = mark == '' and inside or outside
+      local at = target.given == question.args.path and 1 or #list + 1
+      table.insert(list, at, { path = sanitize.line(target.path), mark = mark })
     end
   end
   return vim.list_extend(outside, inside)
@@ -98,6 +100,14 @@ local function add_files(page, files)
   return cut
 end
 
+--- Counts the files of a diff. A line of a file cannot imitate the three lines that begin one.
+---@param text string
+---@return integer
+local function count_files(text)
+  local _, count = ('\n' .. text):gsub('\n%-%-%- [^\n]*\n%+%+%+ [^\n]*\n@@ ', '')
+  return count
+end
+
 ---@class mcp-tools.ApprovalCuts parts of the head that were cut
 ---@field reason boolean
 ---@field files boolean
@@ -106,8 +116,9 @@ end
 ---@param page mcp-tools.Rows
 ---@param question mcp-tools.Question
 ---@param files mcp-tools.ApprovalFile[]
+---@param text string? the change
 ---@return mcp-tools.ApprovalCuts
-local function add_head(page, question, files)
+local function add_head(page, question, files, text)
   local call = question.call
   local definition = call.definition
   local title = vim.split(definition.title or definition.description or '', '\n', { plain = true })[1]
@@ -123,7 +134,12 @@ local function add_head(page, question, files)
   end
   add_part(page, 'client', M.client(call))
   local reason_cut = add_part(page, 'reason', sanitize.line(question.reason), REASON_ROWS * room)
-  return { source = source_cut, reason = reason_cut, files = add_files(page, files) }
+  local cuts = { source = source_cut, reason = reason_cut, files = add_files(page, files) }
+  local count = count_files(text or '')
+  if count > math.max(#files, 1) then
+    add_part(page, '', ('the diff below changes %d files'):format(count))
+  end
+  return cuts
 end
 
 ---@param page mcp-tools.Rows
@@ -258,11 +274,11 @@ end
 ---@return mcp-tools.Rows
 local function page_of(question, width, with_changes)
   local page, files = Rows.new(width, with_changes), files_of(question)
-  local cuts = add_head(page, question, files)
   local text, fault
   if with_changes then
     text, fault = preview_of(question)
   end
+  local cuts = add_head(page, question, files, text)
   local known = known_of(question)
   local list, heading, left = arguments.read(beside_changes(question, known, text), known)
   if text or fault then

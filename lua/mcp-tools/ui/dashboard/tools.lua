@@ -91,6 +91,7 @@ end
 --- Indent of the details of a tool.
 local INDENT = 10
 
+local TRUST_MEANINGS = { trusted = 'runs', verified = 'runs', untrusted = 'asks', denied = 'never runs' }
 local TRUST_GROUPS = { trusted = 'Good', verified = 'Good', untrusted = 'Warn', denied = 'Bad' }
 
 --- Bytes of each definition in a client's list. Definitions never change.
@@ -145,7 +146,7 @@ end
 --- Adds the description and the parameters of a tool.
 ---@param rows mcp-tools.Rows
 ---@param tool mcp-tools.Definition
----@param why string reason of its trust level
+---@param why string what its trust level means, and the reason
 local function add_details(rows, tool, why)
   local texts, schema = { { { 'trust', 'Dim' }, why } }, tool.input_schema
   for line in vim.gsplit(trim(tostring(tool.description or '')), '\n', { plain = true }) do
@@ -183,7 +184,9 @@ local function add_tools(rows, parts, group)
     local tool = item.on and parts.registry:find_tool(item.name)
     local trust, tokens, title = '', '', ''
     if tool then
-      trust, reasons[item.name] = parts.gateway:level(tool)
+      local why
+      trust, why = parts.gateway:level(tool)
+      reasons[item.name] = ('%s: %s'):format(TRUST_MEANINGS[trust], why)
       tokens, title = tokens_of(size_of(tool)), tostring(tool.title or tool.description or ''):match('[^\n]*')
     end
     table.insert(list, {

@@ -152,6 +152,25 @@ describe('on the first screen', function()
     end
   end)
 
+  it('the file of the argument path comes first', function()
+    local files = { { path = '/p/new', given = 'new' }, { path = '/p/old', given = 'old' } }
+    local page = page_of({ new_path = 'new', path = 'old' }, { targets = files })
+    t.ok(row_of(page, 'file    /p/old') < row_of(page, 'file    /p/new'))
+  end)
+
+  it('the number of files in the diff is shown if more than the arguments name', function()
+    local function diff_of(...)
+      local parts = {}
+      for _, name in ipairs({ ... }) do
+        table.insert(parts, ('--- a/%s\n+++ b/%s\n@@ -1 +1 @@\n--- x\n+++ y\n'):format(name, name))
+      end
+      return table.concat(parts)
+    end
+    local more = { targets = { { path = '/p/a', given = 'a' } } }
+    row_of(previewed(diff_of('a', 'b', 'c'), {}, {}, more), 'the diff below changes 3 files')
+    t.eq(false, (pcall(row_of, previewed(diff_of('a'), {}, {}, more), 'the diff below')))
+  end)
+
   it('a name that is not a file is not shown as one outside', function()
     local page = page_of({}, { targets = { { path = 'fugitive:///p/.git//0/x', other = true } } })
     t.matches('^file    fugitive:///p/.git//0/x  NOT a regular FILE$', page.rows[row_of(page, 'fugitive')])

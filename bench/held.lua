@@ -1,7 +1,6 @@
--- How long the main thread is held at a stretch: a timer of 1 ms looks how late it comes. What the system kept the
--- thread waiting for a processor does not count, so that a busy machine changes little; waiting for files does.
--- The start of a process, which forks the whole editor and cannot be split, is measured apart: of each stretch, the
--- longest one. A stretch in which two are started has the second in it.
+-- Measures the longest block of the main thread, by the delay of a timer of 1 ms. Time in which the thread waited for
+-- a processor is subtracted, so that load changes little; waiting for files is not. The start of a process, which
+-- forks the whole editor and cannot be split, is measured separately: the longest one of each block.
 
 local uv = vim.uv
 
@@ -10,10 +9,10 @@ local M = {}
 local MS = 1e6
 local file = assert(uv.fs_open('/proc/self/schedstat', 'r', 0))
 local longest, whole, last, own = 0, 0, nil, 0
---- The longest start of a process since the last look, and since the last reset, ns.
+--- The longest start of a process since the last check, and since the last reset, ns.
 local started, longest_start = 0, 0
 
---- Of the main thread, since it began.
+--- Returns the times of the main thread since it began.
 ---@return number ran ns on a processor
 ---@return number waited ns for a processor
 local function used()
@@ -43,7 +42,7 @@ local function measure_starts()
   end
 end
 
---- Watches from now on.
+--- Starts the measurement.
 function M.watch()
   measure_starts()
   local _, waited = used()
@@ -52,17 +51,17 @@ function M.watch()
   M.timer:start(1, 1, look)
 end
 
---- Forgets what was before.
----@return number ran ms on a processor so far, without what watching takes
+--- Resets the measurement.
+---@return number ran ms on a processor so far, without the measurement
 function M.reset()
   longest, whole, longest_start = 0, 0, 0
   return ((used()) - own) / MS
 end
 
---- The longest stretch since then.
+--- Returns the longest block since the reset.
 ---@return number ms without the start of one process
 ---@return number ran ms on a processor so far
----@return number whole ms, the longest stretch with it
+---@return number whole ms, the longest block with it
 ---@return number start ms, the longest start of a process
 function M.longest()
   return longest / MS, ((used()) - own) / MS, whole / MS, longest_start / MS

@@ -1,5 +1,5 @@
--- Hostile input, handed to tools, prompts and the registry in turn, with the main thread watched. Loaded by the Neovim
--- that is measured. Receives: nothing. Sends: `HOSTILE.found`, once all are done.
+-- Calls tools, prompts and the registry with hostile input and measures the main thread. Loaded by the measured Neovim.
+-- `HOSTILE.found` has the results once all are done.
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local held = dofile(here .. '/held.lua')
@@ -10,7 +10,7 @@ local uv = vim.uv
 
 local M = {}
 
---- What is left of a call is over by then, ms.
+--- Time after a call until its work is done, ms.
 local SETTLE = 50
 local SPACES = (' '):rep(200000)
 
@@ -55,10 +55,10 @@ local function prompt(name, args)
   end
 end
 
---- Left out: what Neovim itself does in one go. It copies a register whole (200 MB: 95 ms), which no client or project
---- can fill, and reads a file whole (4 MB: 58 ms), whoever opens it.
---- Each case: a name, what is prepared before the watch begins, and what is watched until it calls its argument. All
---- others than those with `refused`, the code of an error, have to succeed: else nothing would be measured.
+--- Not included: what Neovim itself does in one step. It copies a whole register (200 MB: 95 ms), which no client or
+--- project can fill, and reads a whole file (4 MB: 58 ms).
+--- Each case: a name, the preparation, and the measured function, which calls its argument at the end. Cases without
+--- `refused`, the code of an error, must succeed.
 ---@type { [1]: string, [2]: (fun(): fun(done: fun())), refused: string? }[]
 local CASES = {
   {
@@ -222,7 +222,7 @@ local CASES = {
           return ('line %d %s'):format(i, ('x'):rep(70))
         end)
       )
-      vim.cmd.edit(path) -- Neovim reads a file in one go, whoever opens it
+      vim.cmd.edit(path) -- Neovim reads a file in one step
       local edits = {}
       for i = 1, 200 do
         edits[i] = { search = ('line %d x'):format(i * 200), replace = ('LINE %d x'):format(i * 200) }
@@ -369,7 +369,7 @@ local CASES = {
           vim.schedule_wrap(function()
             if review.current() and not timer:is_closing() then
               timer:close()
-              vim.defer_fn(handle.close, 500) -- its marks are drawn by then
+              vim.defer_fn(handle.close, 500) -- its marks are drawn then
             end
           end)
         )
@@ -397,7 +397,7 @@ local CASES = {
             end
           end,
         }
-        for _ = 1, left do -- each is a message of its own
+        for _ = 1, left do -- each is a separate message
           vim.defer_fn(function()
             executor:execute('completion', args, { kind = 'completion', host = 'bench', listener = listener })
           end, 1)
@@ -464,7 +464,7 @@ local CASES = {
           end,
         }
         local core = require('mcp-tools.core').get()
-        -- As a client calls it. From Lua more is allowed.
+        -- Like a client; Lua may do more.
         local opts = { host = 'bench', listener = listener, exact_args = true }
         core.executor:execute('checked', { list = list }, opts)
       end
@@ -485,7 +485,7 @@ function M.start()
     end
     M.at = case[1]
     local ok, run = pcall(case[2])
-    collectgarbage() -- what earlier inputs have left is not this one's
+    collectgarbage() -- garbage of earlier inputs
     vim.defer_fn(function()
       held.reset()
       local ended = false

@@ -1,5 +1,4 @@
--- A language server inside the editor that knows a lot: large answers, ready when asked, so that what is measured is
--- what a tool makes of them. Receives: requests of `vim.lsp`. Sends: the same answers each time.
+-- A language server inside the editor with large answers at once, so that only the work of tools is measured.
 
 local M = {}
 

@@ -1,5 +1,5 @@
--- Every tool that only reads, called in turn in a large project and a large buffer, with the main thread watched.
--- Loaded by the Neovim that is measured. Receives: how often. Sends: `READ_TOOLS.found`, once all are done.
+-- Calls every read-only tool in a large project and a large buffer, and measures the main thread. Loaded by the measured
+-- Neovim. `READ_TOOLS.found` has the results once all are done.
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local arguments = dofile(here .. '/arguments.lua')
@@ -10,12 +10,12 @@ local uv = vim.uv
 
 local M = {}
 
---- What is left of a call is over by then, ms.
+--- Time after a call until its work is done, ms.
 local SETTLE = 25
 --- A call that takes longer than this is repeated once, ms.
 local SLOW = 300
 
---- Opens the large file and gives the editor much to report.
+--- Opens the large file and creates many edits and diagnostics.
 ---@param project { lua: string, others: string[] }
 ---@param functions integer
 function M.prepare(project, functions)
@@ -25,7 +25,7 @@ function M.prepare(project, functions)
   language_server.start(bufnr, functions, project.others)
   for i = 1, 100 do
     vim.api.nvim_buf_set_lines(bufnr, i * 5 + 1, i * 5 + 2, false, { '  -- edit ' .. i })
-    vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels -- an undo block of its own
+    vim.bo[bufnr].undolevels = vim.bo[bufnr].undolevels -- a separate undo block
   end
   local list = {}
   for i = 1, 100000 do
@@ -105,7 +105,7 @@ local function repeated(case, times, done)
   another()
 end
 
---- Calls each of them so often.
+--- Calls each tool this number of times.
 ---@param times integer
 function M.start(times)
   local list, found = cases(), {}
@@ -125,7 +125,7 @@ function M.start(times)
   vim.defer_fn(following, 200)
 end
 
---- Loads all definitions, as a bridge makes it do that lists them, and again asks until they are there.
+--- Loads all definitions, like the list of a bridge, and polls until they are loaded.
 function M.load()
   held.watch()
   local wire, begun = require('mcp-tools.rpc'), nil

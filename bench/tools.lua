@@ -1,4 +1,4 @@
--- The tools that are measured, and the clock around `wire.execute`. Loaded by the benched Neovim's init.lua.
+-- The measured tools, and the clock around `wire.execute`. Loaded by init.lua of the measured Neovim.
 
 local register = require('mcp-tools').register
 local uv = vim.uv
@@ -76,7 +76,7 @@ require('mcp-tools').register_resource({
   end,
 })
 
---- A list that is as long as lists get.
+--- A list of maximum length.
 ---@param count integer
 function M.register_many(count)
   for i = 1, count do
@@ -98,7 +98,7 @@ end
 
 local times, original
 
---- What `vim.json.encode` alone takes for the largest of the shapes.
+--- The time of `vim.json.encode` for the largest result.
 ---@return number µs
 function M.encoder()
   local found = {}
@@ -111,7 +111,7 @@ function M.encoder()
   return found[50] / 1000
 end
 
---- From now on, how long each `execute` keeps the main thread.
+--- Starts to measure the time of each `execute` on the main thread.
 function M.clock_on()
   local wire = require('mcp-tools.rpc')
   times, original = {}, wire.execute
@@ -123,7 +123,7 @@ function M.clock_on()
   end
 end
 
---- Takes the clock out again.
+--- Stops the measurement.
 ---@return { count: integer, p50: number, p99: number } µs
 function M.clock_off()
   require('mcp-tools.rpc').execute = original
@@ -161,8 +161,8 @@ local function middle(list)
   return list[math.ceil(#list / 2)] / 1000
 end
 
---- What the decision on a call of a trusted tool costs: the same call, in turn with the gateway and its audit log, and
---- with somebody in its place who says yes.
+--- The cost of the decision on a call of a trusted tool: the same call, in turn with the gateway and its audit log, and
+--- with a replacement that allows everything.
 ---@param count integer of calls
 ---@param path string of a file of the project
 ---@return { with: number, without: number } µs
@@ -191,7 +191,7 @@ end
 
 local EDITS, EVERY_MS = 50, 5
 
---- Edits the buffer of a file, as fast as a program that streams into it, and notes what that cost.
+--- Edits the buffer of a file like a program that streams into it, and measures the cost.
 ---@param path string
 ---@param ms integer
 function M.storm(path, ms)
@@ -225,7 +225,7 @@ function M.storm(path, ms)
   )
 end
 
---- What Lua holds after two full collections.
+--- The Lua heap after two full collections.
 ---@return number KiB
 function M.heap()
   collectgarbage()

@@ -1,8 +1,8 @@
--- What wrk sends, and how it says what it saw. Run by load.py: `wrk … -s wrk.lua URL -- SPEC.lua`.
--- The spec: `headers`, `sessions` (a header value each; every client keeps to its own), `before` and `after` (the body
--- around the request id), `expect` (text that every answer holds), `size` (least bytes of a body).
+-- Requests and results of wrk. Run by load.py: `wrk … -s wrk.lua URL -- SPEC.lua`.
+-- The spec: `headers`, `sessions` (a header value for each; every client uses one), `before` and `after` (the body
+-- around the request id), `expect` (a text in every answer), `size` (minimum bytes of a body).
 --
--- Every call is timed here: wrk reports latencies of clients that keep to a rate, where one pause of 4 ms counts
+-- Every call is timed here: wrk reports latencies of clients with a constant rate, where one pause of 4 ms counts
 -- as 25 slow calls. Its p99 is printed as well.
 
 local ffi = require('ffi')
@@ -16,11 +16,11 @@ local MONOTONIC, MICRO = 1, 1e-3
 local moment = ffi.new('moment')
 
 local head, before, after, expect, size, headers
--- Eight digits from the first request to the last, so that Content-Length is known beforehand.
+-- All ids have eight digits, so that Content-Length is constant.
 local id = 10000000
 -- Global: `thread:get` reads them.
 bad, fault = 0, nil
-times = {} -- µs → calls that took so long
+times = {} -- µs → number of calls
 threads = {}
 
 function setup(thread)
@@ -65,7 +65,7 @@ function response(status, _, body)
   end
 end
 
---- The time (µs) within which a share of the calls was answered.
+--- The percentile of the times, µs.
 local function percentile(counts, calls, share)
   local sorted, seen = {}, 0
   for took in pairs(counts) do

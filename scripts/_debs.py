@@ -1,8 +1,8 @@
-"""Packages from the Debian archive that this machine's apt already uses, unpacked beside the system.
+"""Packages from the Debian archive of this machine's apt, unpacked outside of the system.
 
-Trust: a resolved set is what apt takes from the suite's signed index (checked against Debian's keyring), each
-file against its SHA-256; of a locked set the SHA-256 in the lock decides. apt itself does every download, so
-the machine's proxies and mirrors hold here too. Nothing needs root; dpkg's database is not read or written.
+Trust: apt resolves a set from the suite's signed index (checked against Debian's keyring) and checks the
+SHA-256 of each file; a locked set has its SHA-256 in the lock. apt does every download, with the proxies and
+mirrors of the machine. Nothing needs root, and dpkg's database is not used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PRINTED = re.compile(r"^'(?P<address>[^']+)' (?P<file>\S+) \d+ SHA256:(?P<sha256
 
 
 class UnavailableError(Exception):
-    """What was asked for cannot be had here; the message says why and what would help."""
+    """Something is not available here; the message has the reason and a solution."""
 
 
 class Deb(NamedTuple):
-    """One package file, named as in a lock: no host, only the place in the archive's pool."""
+    """One package file, named as in a lock: its path in the archive's pool, without a host."""
 
     sha256: str
     file: str
@@ -47,7 +47,7 @@ def archive() -> str:
     """The address of the archive in this machine's apt configuration.
 
     Raises:
-        UnavailableError: there is no apt, or it has no Debian archive.
+        UnavailableError: apt is missing, or has no Debian archive.
     """
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and HELPER.exists()):
         raise UnavailableError("no apt here")
@@ -61,18 +61,18 @@ def archive() -> str:
 
 
 def read_lock(path: Path) -> list[Deb]:
-    """Read a lock; lines that begin with # are comments."""
+    """Reads a lock; lines that begin with # are comments."""
     lines = (line.split() for line in path.read_text().splitlines() if line and not line.startswith("#"))
     return [Deb(*fields) for fields in lines]
 
 
 def write_lock(path: Path, debs: Iterable[Deb], title: str) -> None:
-    """Write a lock that `read_lock` reads."""
+    """Writes a lock that `read_lock` reads."""
     path.write_text("".join([f"# {title}\n", *(f"{' '.join(deb)}\n" for deb in debs)]))
 
 
 def fetch(debs: Iterable[Deb], offline: bool = False) -> None:
-    """Have every file of the set in the cache, with the right content.
+    """Downloads every file of the set into the cache and checks it.
 
     Raises:
         UnavailableError: one is neither in the cache nor in the archive's pool.
@@ -92,10 +92,10 @@ def fetch(debs: Iterable[Deb], offline: bool = False) -> None:
 
 
 def resolve(suite: str, packages: list[str]) -> list[Deb]:
-    """Ask apt for the whole closure of some packages in one suite, as if nothing were installed.
+    """Resolves packages and all their dependencies in one suite, as if nothing were installed.
 
     Raises:
-        UnavailableError: the suite is out of reach, signed by an unknown key, or lacks something.
+        UnavailableError: the suite is unreachable, signed by an unknown key, or incomplete.
     """
     base = archive()
     if not KEYRING.exists():
@@ -113,7 +113,7 @@ def resolve(suite: str, packages: list[str]) -> list[Deb]:
 
 
 def private_apt(suite: str, base: str) -> list[str]:
-    """Options that give apt its own sources, lists and an empty package database."""
+    """Options for separate sources and lists, and an empty package database."""
     architecture = run(["dpkg", "--print-architecture"]).strip()
     home = CACHE / f"apt-{suite}-{architecture}"
     (home / "lists" / "partial").mkdir(parents=True, exist_ok=True)
@@ -146,23 +146,23 @@ def private_apt(suite: str, base: str) -> list[str]:
 
 
 def unpack(debs: Iterable[Deb], into: Path) -> None:
-    """Unpack fetched packages into one tree; their maintainer scripts are not run."""
+    """Unpacks fetched packages into one tree; maintainer scripts are not run."""
     for deb in debs:
         run(["dpkg-deb", "-x", str(cached(deb)), str(into)])
 
 
 def pool() -> Path:
-    """Where fetched files are kept."""
+    """The directory of fetched files."""
     return CACHE / "archives"
 
 
 def cached(deb: Deb) -> Path:
-    """The place of one fetched file."""
+    """The path of a fetched file."""
     return pool() / deb.file
 
 
 def is_whole(deb: Deb) -> bool:
-    """Whether the file is in the cache and is the one that was asked for."""
+    """Whether the file is in the cache with the right hash."""
     try:
         return hashlib.sha256(cached(deb).read_bytes()).hexdigest() == deb.sha256
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def is_whole(deb: Deb) -> bool:
 
 @contextlib.contextmanager
 def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file, so that runs at the same time wait for each other."""
+    """Holds a lock file, so that concurrent runs wait for each other."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -179,10 +179,10 @@ def exclusive(path: Path) -> Iterator[None]:
 
 
 def run(command: list[str]) -> str:
-    """Run one program to its end and return its output.
+    """Runs a program to its end and returns its output.
 
     Raises:
-        UnavailableError: it failed or is not there; the message holds the last lines that it wrote.
+        UnavailableError: it failed or is missing; the message has its last lines.
     """
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     try:

@@ -1,9 +1,9 @@
--- Everything that the documentation takes from the plugin's own tables, as JSON (`nvim -l`, run by gen_doc).
+-- Prints the data of the generated documentation as JSON (`nvim -l`, run by gen_doc).
 
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
 vim.opt.runtimepath:prepend(root)
 
---- A Lua value as a person would write it into `setup()`.
+--- Formats a Lua value as in a call of `setup()`.
 local function written(value)
   return value == nil and 'nil' or vim.inspect(value, { newline = ' ', indent = '' })
 end
@@ -31,7 +31,7 @@ local function commands()
   return list
 end
 
---- What a definition says, without its functions.
+--- Returns a definition without its functions.
 local function tool(file)
   local def = require(file.module)
   return {

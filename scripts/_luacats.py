@@ -11,7 +11,7 @@ OPENING, CLOSING = "([{<", ")]}>"
 
 @dataclass
 class Member:
-    """A field, a parameter or a value that a function returns, which may have no name."""
+    """A field, a parameter or a returned value, which may have no name."""
 
     name: str
     type: str
@@ -21,7 +21,7 @@ class Member:
 
 @dataclass
 class Function:
-    """A documented function or method; `owner` is the local table that it is put into."""
+    """A documented function or method; `owner` is the local table that contains it."""
 
     owner: str
     name: str
@@ -43,14 +43,14 @@ class Class:
 
 @dataclass
 class File:
-    """What one file documents."""
+    """The documented items of one file."""
 
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
 
 
 def split_type(text: str) -> tuple[str, str]:
-    """The type that `text` begins with, and the rest."""
+    """The type at the start of `text`, and the rest."""
     depth = 0
     for at, char in enumerate(text):
         if char in OPENING:
@@ -106,7 +106,7 @@ def blocks(text: str) -> Iterator[tuple[list[str], str]]:
 
 
 def parse(text: str) -> File:
-    """Everything that a file documents."""
+    """Parses the comments of a file."""
     file = File()
     for comment, code in blocks(text):
         prose = "\n".join(line for line in comment if line[:1] not in ("@", "|"))
@@ -120,7 +120,7 @@ def parse(text: str) -> File:
 
 
 def read_class(prose: str, tags: list[tuple[str, str]], code: str) -> Class:
-    """A class from its comment; methods are found by the table of the line after it."""
+    """A class from its comment; methods belong to the table in the line after it."""
     head = next(rest for tag, rest in tags if tag == "class").removeprefix("(exact) ")
     name, _, about = head.partition(" ")
     table = re.match(r"local (\w+)", code)
@@ -130,7 +130,7 @@ def read_class(prose: str, tags: list[tuple[str, str]], code: str) -> Class:
 
 
 def read_function(prose: str, tags: list[tuple[str, str]], code: str) -> Function | None:
-    """A function from its comment and first line; None when nothing is defined there for others."""
+    """A function from its comment and first line; None if it defines nothing public."""
     if any(tag in ("package", "private") for tag, _ in tags):
         return None
     params = [split_member(rest) for tag, rest in tags if tag == "param"]
@@ -145,7 +145,7 @@ def read_function(prose: str, tags: list[tuple[str, str]], code: str) -> Functio
 
 
 def read_typed(function: Function, kind: str) -> Function:
-    """A function whose parameters are in its `@type fun(…): …`; any other value is not called."""
+    """A function whose parameters are in its `@type fun(…): …`, or a value."""
     if signature := re.fullmatch(r"fun\((.*)\)(?::\s*(.*))?", kind):
         function.callable = True
         arguments, result = signature.groups()

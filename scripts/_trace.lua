@@ -1,4 +1,4 @@
--- The editor's side of `make trace`: a plugin manager would load the plugin; the notebook is for the trace alone.
+-- The editor's side of `make trace`: loads the plugin and records calls.
 
 local root = vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
 vim.opt.runtimepath:prepend(root)
@@ -19,7 +19,7 @@ end
 
 _G.Trace = { ready = false }
 
---- From now on every change of the file is noted, in coroutines too.
+--- Records every change of the file, also in coroutines.
 function Trace.begin()
   entries, last = {}, nil
   debug.sethook(look, 'c')

@@ -1,11 +1,11 @@
-"""Build what is published, and check it outside of the checkout. Nothing is uploaded.
+"""Builds the published packages and checks them outside of the checkout. Nothing is uploaded.
 
     .deps/venv/bin/python scripts/dist.py [--out DIR] [--no-check]
 
-Only what is committed is built. The same commit gives the same bytes: times are those of the commit, or of
-SOURCE_DATE_EPOCH. The wheel is made from the sdist, so that the sdist is known to be whole. Then the wheel is
-installed into an environment of its own with the locked packages, the rock is laid out as LuaRocks does it,
-and a Neovim that has nothing but this rock runs the bridge.
+Only committed files are built. The same commit gives the same bytes: times are those of the commit, or of
+SOURCE_DATE_EPOCH. The wheel is built from the sdist, which checks that the sdist is complete. Then it is
+installed into a separate environment with the locked packages, the rock is laid out like LuaRocks does, and a
+Neovim with only this rock runs the bridge.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ import release  # noqa: E402
 from _editor import Editor, Unexpected  # noqa: E402
 
 RESULTS = ("*.whl", "*.tar.gz", "*.rockspec", "server.json")
-# In a process of its own: a build backend changes its working folder and much else.
+# In a separate process: a build backend changes its working directory and more.
 BACKEND = "import sys, setuptools.build_meta as b; print(getattr(b, 'build_' + sys.argv[1])(sys.argv[2]))"
 SECONDS = 60
 READ_SPEC = """
@@ -52,11 +52,11 @@ vim.schedule(function() require('mcp-tools').start() end)
 
 
 class Wrong(Exception):
-    """Something is not as it has to be; the text says what and where."""
+    """A check failed; the text says which and where."""
 
 
 class Built(NamedTuple):
-    """What there is to check."""
+    """The built files."""
 
     facts: release.Facts
     wheel: Path
@@ -66,25 +66,25 @@ class Built(NamedTuple):
 
 
 def say(text: str) -> None:
-    """One line, at once."""
+    """Prints a line and flushes it."""
     print(text, flush=True)
 
 
 def epoch() -> int:
-    """The moment that all files are of."""
+    """The time of all files."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
     return int(git("log", "-1", "--format=%ct"))
 
 
 def git(*words: str) -> str:
-    """What git says of the checkout."""
+    """The output of git in the checkout."""
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def export(folder: Path) -> None:
-    """Write the files of the last commit to a folder."""
+    """Writes the files of the last commit to a directory."""
     packed = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder, filter="data")
@@ -93,7 +93,7 @@ def export(folder: Path) -> None:
 
 
 def make(kind: str, tree: Path, out: Path, moment: int) -> Path:
-    """Let the build backend make an sdist or a wheel of a tree."""
+    """Builds an sdist or a wheel of a tree with the build backend."""
     env = os.environ | {"SOURCE_DATE_EPOCH": str(moment)}
     command = [sys.executable, "-c", BACKEND, kind, str(out)]
     done = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
@@ -103,7 +103,7 @@ def make(kind: str, tree: Path, out: Path, moment: int) -> Path:
 
 
 def even_out(sdist: Path, moment: int) -> None:
-    """Write an sdist anew, without what differs from build to build: order, times, owners."""
+    """Rewrites an sdist without differences between builds: order, times, owners."""
     plain = io.BytesIO()
     with tarfile.open(sdist) as old, tarfile.open(fileobj=plain, mode="w", format=tarfile.PAX_FORMAT) as new:
         for member in sorted(old.getmembers(), key=lambda each: each.name):
@@ -117,7 +117,7 @@ def even_out(sdist: Path, moment: int) -> None:
 
 
 def build(out: Path) -> Built:
-    """Make everything."""
+    """Builds everything."""
     out.mkdir(parents=True, exist_ok=True)
     for old in (path for pattern in RESULTS for path in out.glob(pattern)):
         old.unlink()
@@ -147,7 +147,7 @@ def build(out: Path) -> Built:
 
 
 def steps(built: Built) -> Iterator[str]:
-    """All checks, in order; a line for each."""
+    """Runs all checks, with a line for each."""
     program = os.environ.get("NVIM_PROGRAM") or _nvims.read()["found"][_nvims.REQUIRED]
     yield _contents(built)
     with tempfile.TemporaryDirectory(prefix="mcpt-dist-") as folder:
@@ -163,7 +163,7 @@ def steps(built: Built) -> Iterator[str]:
 
 
 def _contents(built: Built) -> str:
-    """The readme that the registries show has the line of ownership, the archives have the texts."""
+    """Checks the ownership line of the readme in the registries, and the texts in the archives."""
     server = json.loads(built.server.read_text())
     with zipfile.ZipFile(built.wheel) as wheel:
         names = wheel.namelist()
@@ -183,7 +183,7 @@ def _contents(built: Built) -> str:
 
 
 def environment(wheel: Path, folder: Path) -> Path:
-    """Install the wheel, its packages by their hashes; gives the folder of programs."""
+    """Installs the wheel, with packages checked by hash; returns the directory of programs."""
     uv = Path(sys.executable).with_name("uv")
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     wanted = folder.with_suffix(".txt")
@@ -203,7 +203,7 @@ def environment(wheel: Path, folder: Path) -> Path:
 def run(
     command: list[str], folder: Path, env: dict[str, str], seconds: float = SECONDS, text: str = ""
 ) -> str:
-    """What a program prints; anything but its success is `Wrong`."""
+    """The output of a program; a failure raises `Wrong`."""
     try:
         done = subprocess.run(
             command, cwd=folder, env=env, input=text, capture_output=True, text=True, timeout=seconds
@@ -216,7 +216,7 @@ def run(
 
 
 def _commands(bin_: Path, version: str, home: Path) -> str:
-    """The programs are there by both names, and say which version they are."""
+    """Checks that both program names exist and print the version."""
     env = _clean(home)
     for name in ("mcp-tools", "mcp-tools-nvim"):
         said = run([str(bin_ / name), "--version"], home, env).strip()
@@ -248,7 +248,7 @@ STDIO_SECONDS = 2.0
 
 
 def _alone(wheel: Path, home: Path) -> str:
-    """Without any other package and without an editor, `mcp-tools stdio` answers `initialize` in time."""
+    """Checks that `mcp-tools stdio` answers `initialize` without other packages and without an editor."""
     uv, folder = Path(sys.executable).with_name("uv"), home / "alone"
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     env = os.environ | {"UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "copy"}
@@ -268,7 +268,7 @@ def _alone(wheel: Path, home: Path) -> str:
 
 
 def read_spec(path: Path, program: str, home: Path) -> dict[str, Any]:
-    """The values of a rockspec: it is Lua that may use nothing."""
+    """The values of a rockspec, run without globals."""
     reader = home / "read_spec.lua"
     reader.write_text(READ_SPEC)
     command = [program, "-u", "NONE", "-i", "NONE", "-n", "-l", str(reader), str(path)]
@@ -280,7 +280,7 @@ def read_spec(path: Path, program: str, home: Path) -> dict[str, Any]:
 
 
 def lay_out(spec: dict[str, Any], tree: Path) -> tuple[Path, Path]:
-    """Put the files of a rock where LuaRocks puts them; gives the folder of modules and that of the rock."""
+    """Lays out a rock like LuaRocks; returns the directories of the modules and of the rock."""
     share = tree / "share" / "lua" / "5.1"
     rock = tree / "lib" / "luarocks" / "rocks-5.1" / spec["package"] / spec["version"]
     build = spec["build"]
@@ -305,7 +305,7 @@ def _folders(spec: dict[str, Any]) -> str:
 
 
 def _clean(home: Path) -> dict[str, str]:
-    """This environment without what leads elsewhere."""
+    """This environment without variables that refer to other files."""
     kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
     return {name: os.environ[name] for name in kept if name in os.environ} | {"HOME": str(home)}
 
@@ -314,7 +314,7 @@ def _clean(home: Path) -> dict[str, str]:
 
 
 def _live(bin_: Path, share: Path, rock: Path, program: str, home: Path, version: str) -> Iterator[str]:
-    """An editor that has the rock alone; the wheel's programs find it, and talk to it."""
+    """Checks that the programs of the wheel find an editor that has only the rock."""
     init, place = home / "init.lua", home / "editor"
     place.mkdir()
     init.write_text(INIT.format(share=share, rock=rock, python=bin_ / "python"))
@@ -333,7 +333,7 @@ def _live(bin_: Path, share: Path, rock: Path, program: str, home: Path, version
 
 
 def _talk(program: Path, editor: Editor, version: str) -> str:
-    """`list` finds the editor; `stdio` speaks MCP with it."""
+    """Checks that `list` finds the editor and `stdio` speaks MCP with it."""
     project = Path(editor.socket).parent / "project"
     found = json.loads(run([str(program), "list", "--json"], project, editor.env))
     if [each["root"] for each in found] != [str(project.resolve())]:
@@ -360,7 +360,7 @@ def _talk(program: Path, editor: Editor, version: str) -> str:
 
 
 def main() -> int:
-    """Build, check, and tell."""
+    """Builds, checks and reports."""
     parser = argparse.ArgumentParser(prog="dist", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="default: %(default)s")
     parser.add_argument("--no-check", action="store_true", help="only build")

@@ -1,9 +1,9 @@
-"""Begin a version: write its number into every place, and turn the unreleased changes into its section.
+"""Prepares a release: writes its version into every file and turns the unreleased changes into its section.
 
     .deps/venv/bin/python scripts/release.py VERSION [--owner ACCOUNT]
 
-As a module: the facts of a release, its files for the registries, and the licences of what users install. The
-version is in pyproject.toml and, as Python and Lua need it without reading that, in VERSIONED.
+As a module: the facts of a release, its files for the registries, and the licenses of installed packages. The
+version is in pyproject.toml and in the files of VERSIONED, since Python and Lua do not read the former.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNRELEASED = "## [Unreleased]"
 _ACCOUNT = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
 _SECTION = re.compile(r"(?m)^## (?:\[)?(\d[^\s\]]*)")
 ROOT = Path(__file__).resolve().parent.parent
-# Only for the checkout.
+# Only in the checkout.
 NOT_IN_A_ROCK = ("bench", "tests")
 
 # SPDX identifiers of the free text in older metadata.
@@ -42,18 +42,18 @@ SPDX = {
     "Apache 2.0": "Apache-2.0",
     "MIT License": "MIT",
 }
-# Packages of other systems, which cannot be asked here.
+# Packages of other systems, which are not installed here.
 ELSEWHERE = {"pywin32": ("PSF-2.0", "https://github.com/mhammond/pywin32")}
-# No system with Neovim.
+# Not a system with Neovim.
 NOWHERE = "sys_platform == 'emscripten'"
 _PIN = re.compile(r"^([\w.-]+)==([^\s;\\]+)([^\\\n]*)", re.MULTILINE)
 
 
 class Facts(NamedTuple):
-    """What pyproject.toml says of the project.
+    """The project in pyproject.toml.
 
     Attributes:
-        owner: of the repository, as in its address.
+        owner: of the repository, as in its URL.
     """
 
     name: str
@@ -65,17 +65,17 @@ class Facts(NamedTuple):
 
     @property
     def server_name(self) -> str:
-        """In the MCP registry: the name space is that of the account on GitHub."""
+        """The name in the MCP registry, with the GitHub account as namespace."""
         return f"io.github.{self.owner}/{self.name}"
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether the address is still the one of the examples."""
+        """Whether the URL is still a placeholder."""
         return self.owner == PLACEHOLDER
 
 
 def facts(root: Path) -> Facts:
-    """Read from the one place."""
+    """Reads pyproject.toml."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     repository = project["urls"]["Repository"]
     return Facts(
@@ -89,7 +89,7 @@ def facts(root: Path) -> Facts:
 
 
 def versions(root: Path) -> dict[str, str]:
-    """Every place that has the version, and what it says; the change log's is that of its newest section."""
+    """The version in every file; that of the change log is in its newest section."""
     found = {}
     for name, pattern in VERSIONED.items():
         match = pattern.search((root / name).read_text())
@@ -115,7 +115,7 @@ def tracked(root: Path) -> list[str]:
 
 
 def server_json(known: Facts) -> dict[str, Any]:
-    """The entry of the MCP registry: `uvx mcp-tools-nvim stdio` is what a client runs by it."""
+    """The entry of the MCP registry, with which a client runs `uvx mcp-tools-nvim stdio`."""
     return {
         "$schema": SCHEMA,
         "name": known.server_name,
@@ -138,10 +138,10 @@ def server_json(known: Facts) -> dict[str, Any]:
 
 
 def rock_parts(files: list[str]) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """Where LuaRocks puts things: Lua modules, other files beside them, and folders of the rock.
+    """The layout of the rock.
 
     Returns:
-        module → file, dotted place → file, names of folders.
+        Lua module → file, dotted path of other files → file, names of directories.
     """
     modules, others = {}, {}
     folders = set()
@@ -202,10 +202,10 @@ def _lua(text: str) -> str:
 
 
 def release_section(text: str, version: str, day: str) -> str:
-    """The change log with what is unreleased as a section of its own, and an empty one above it.
+    """The change log with the unreleased changes as a new section, and an empty section above it.
 
     Raises:
-        ValueError: there is nothing unreleased, or the version is there already.
+        ValueError: there are no unreleased changes, or the version exists.
     """
     head, found, rest = text.partition(f"{UNRELEASED}\n")
     if not found:
@@ -219,10 +219,10 @@ def release_section(text: str, version: str, day: str) -> str:
 
 
 def with_owner(texts: dict[Path, str], owner: str) -> dict[Path, str]:
-    """The same texts with the account on GitHub in the place of its placeholder, and no word about that.
+    """The texts with the GitHub account instead of its placeholder.
 
     Raises:
-        ValueError: no account can be called so.
+        ValueError: not a valid account name.
     """
     if not _ACCOUNT.fullmatch(owner):
         raise ValueError(f"{owner} is no account on GitHub: letters, digits and single dashes")
@@ -232,7 +232,7 @@ def with_owner(texts: dict[Path, str], owner: str) -> dict[Path, str]:
 
 
 def with_version(root: Path, version: str) -> dict[Path, str]:
-    """What the files that have the version say with another one."""
+    """The texts of the versioned files with another version."""
     texts = {}
     for name, pattern in VERSIONED.items():
         path = root / name
@@ -243,15 +243,15 @@ def with_version(root: Path, version: str) -> dict[Path, str]:
 
 
 def licence_names(lock: Path) -> list[str]:
-    """The packages that a lock installs somewhere."""
+    """The packages that a lock installs on any system."""
     return [name for name, _, marker in _PIN.findall(lock.read_text()) if NOWHERE not in marker]
 
 
 def licence_of(name: str) -> tuple[str, str]:
-    """Licence and address of a package.
+    """License and URL of a package.
 
     Raises:
-        ValueError: it does not say.
+        ValueError: unknown license.
     """
     if name in ELSEWHERE:
         return ELSEWHERE[name]
@@ -266,7 +266,7 @@ def licence_of(name: str) -> tuple[str, str]:
 
 
 def licence_table(lock: Path) -> list[str]:
-    """A row for each package, by its name."""
+    """A row for each package, sorted by name."""
     rows = ["| Package | Licence | |", "| --- | --- | --- |"]
     for name in sorted(licence_names(lock)):
         licence, address = licence_of(name)
@@ -275,7 +275,7 @@ def licence_table(lock: Path) -> list[str]:
 
 
 def main() -> int:
-    """Write the number into every place."""
+    """Writes the version into every file."""
     parser = argparse.ArgumentParser(prog="release", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("version", help="such as 0.2.0 or 0.2.0rc1")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")

@@ -40,7 +40,7 @@ FALSE_ALARMS = {
     r"(found|of type|assign) `table`": "`vim.tbl_extend` and its like return any table",
     r"call expression of type .*vim\.Version": "Neovim's annotations lack the call of `vim.version`",
 }
-"""Findings that are not printed: a pattern of the message, and why it says nothing about the code.
+"""Findings that are not printed: a pattern of the message, and why it is not a fault.
 
 .emmyrc.json switches off whole rules: `need-check-nil` and `unnecessary-if` for the first reason above;
 `await-in-sync` because helpers of coroutines are not marked; `access-invisible` because closures in a method
@@ -50,7 +50,7 @@ HIDDEN = re.compile("|".join(FALSE_ALARMS))
 
 
 def install() -> str | None:
-    """Install the server; returns why it cannot be had."""
+    """Installs the server; returns the reason of a failure."""
     stamp = TARGET / ".stamp"
     if stamp.exists() and stamp.read_text() == LOCK.read_text():
         return None
@@ -67,7 +67,7 @@ def install() -> str | None:
 
 
 class Client:
-    """The little of the language server protocol that is needed."""
+    """A minimal LSP client."""
 
     def __init__(self, runtime: str) -> None:
         environment = os.environ | {"VIMRUNTIME": runtime, "XDG_DATA_HOME": str(TARGET)}
@@ -82,7 +82,7 @@ class Client:
         self.last_id = 0
 
     def send(self, message: dict[str, Any]) -> None:
-        """Write one message."""
+        """Writes one message."""
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self.input.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         self.input.flush()
@@ -99,7 +99,7 @@ class Client:
         return message
 
     def request(self, method: str, params: dict[str, Any]) -> Any:
-        """The result of a request; requests of the server are answered with nothing."""
+        """The result of a request; requests of the server get an empty answer."""
         self.last_id += 1
         self.send({"id": self.last_id, "method": method, "params": params})
         while True:
@@ -139,10 +139,10 @@ def findings(runtime: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def main() -> int:
-    """Check, and print what was found."""
+    """Checks and prints the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--all", action="store_true", help="include hints")
-    parser.add_argument("files", nargs="*", help="only findings in paths that begin like this")
+    parser.add_argument("files", nargs="*", help="only findings in paths with these prefixes")
     options = parser.parse_args()
     if why := install():
         print(f"types-lua: not checked: {why}", file=sys.stderr)

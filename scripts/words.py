@@ -1,4 +1,4 @@
-"""Find phrases of docs and code that this project avoids: metaphors, riddles and words with a plain name."""
+"""Find phrases in docs and code that this project avoids in favor of plain English."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ PHRASES = {
     r"\bhold(s|ing)? (the editor|up)\b": "blocks the main thread",
     r"\btombstones?\b|\bstrangers?\b|\bfarewell\b": "deleted session, foreign process, shutdown",
 }
-"""Each with what to write instead."""
+"""Each phrase with a replacement."""
 FOUND = re.compile("|".join(f"(?P<p{at}>{phrase})" for at, phrase in enumerate(PHRASES)), re.IGNORECASE)
 
 
 def main() -> int:
-    """Print every phrase with its place; 1 when there is one."""
+    """Prints every phrase with its location; returns 1 if there is one."""
     command = ["git", "ls-files", *CHECKED]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found = 0

@@ -1,5 +1,5 @@
--- Calls every read-only tool in a large project and a large buffer, and measures the main thread. Loaded by the measured
--- Neovim. `READ_TOOLS.found` has the results once all are done.
+-- Calls every read-only tool in a large project and a large buffer, and measures the main thread. Loaded by the
+-- measured Neovim. `READ_TOOLS.found` has the results once all are done.
 
 local here = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
 local arguments = dofile(here .. '/arguments.lua')

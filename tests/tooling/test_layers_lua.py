@@ -54,7 +54,8 @@ EDITOR_LAYERS = (
     "result/ review/",
     "execute watch",
     "buffer/",
-    "arguments background position process/ symbol_tree text/",
+    "arguments background process/ symbol_tree text/",
+    "position",
 )
 """The same for the parts of editor/."""
 

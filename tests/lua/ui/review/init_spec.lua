@@ -4,6 +4,7 @@ local inline = require('mcp-tools.ui.review.inline')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
 local screen = require('review_screen')
+local legend = require('mcp-tools.ui.review.legend')
 local t = require('helpers')
 
 local api = vim.api
@@ -513,4 +514,14 @@ describe('a review on the screen', function()
     want[25] = new[25]
     t.eq(table.concat(want, '\n') .. '\n', screen.ends[1].files[path])
   end)
+end)
+
+it('the end of a review of applied edits says that files are unsaved', function()
+  local buffer = vim.api.nvim_create_buf(true, false)
+  local files = { { bufnr = buffer, hunks = { { verdict = 'accepted' }, { verdict = 'rejected' } } } }
+  local done = { ended = 'accepted', applied = true, files = files }
+  t.eq('review finished: 1 kept, 1 reverted', legend.summary(done))
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, { 'x' })
+  t.eq('review finished: 1 kept, 1 reverted; unsaved (:wa)', legend.summary(done))
+  vim.api.nvim_buf_delete(buffer, { force = true })
 end)

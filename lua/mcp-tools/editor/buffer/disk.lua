@@ -53,17 +53,32 @@ function M.notify_servers(path, kind)
   end
 end
 
---- Makes Neovim check the file, without a question to the user.
+--- Reads the file into an unmodified buffer even if Neovim has already reported the change.
+---@param bufnr integer
+local function reload(bufnr)
+  local is_listed = vim.bo[bufnr].buflisted
+  buffers.keep_views(bufnr, function()
+    pcall(api.nvim_buf_call, bufnr, function()
+      vim.cmd('silent keepalt keepjumps edit!')
+    end)
+  end)
+  vim.bo[bufnr].buflisted = is_listed
+end
+
+--- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding;
+--- 'autoread' would keep the earlier ones.
 ---@param bufnr integer
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
 local function checktime(bufnr)
   local reason
+  -- With "edit", Neovim appends an empty line to the text of such a buffer.
+  local is_blank = api.nvim_buf_line_count(bufnr) == 1 and api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] == ''
   local hook = api.nvim_create_autocmd('FileChangedShell', {
     buffer = bufnr,
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = '' -- with "edit", a buffer with one empty line gets another one at its end
+      vim.v.fcs_choice = reason == 'changed' and not is_blank and 'edit' or ''
     end,
   })
   local autoread = vim.bo[bufnr].autoread
@@ -73,17 +88,10 @@ local function checktime(bufnr)
   if api.nvim_buf_is_valid(bufnr) then
     vim.bo[bufnr].autoread = autoread
   end
+  if reason == 'changed' and is_blank then
+    reload(bufnr)
+  end
   return reason
-end
-
---- Reads the file into an unmodified buffer even if Neovim has already reported the change.
----@param bufnr integer
-local function reload(bufnr)
-  buffers.keep_views(bufnr, function()
-    pcall(api.nvim_buf_call, bufnr, function()
-      vim.cmd('silent keepalt keepjumps edit!')
-    end)
-  end)
 end
 
 --- Makes Neovim regard the file as read while the buffer keeps its lines, so that `:w` no longer asks about the change
@@ -159,9 +167,6 @@ local function check_file(bufnr, path, stat)
   end
   conflicts[bufnr] = nil
   local reason = checktime(bufnr)
-  if reason == 'changed' then
-    reload(bufnr)
-  end
   if not api.nvim_buf_is_loaded(bufnr) then
     return 'same'
   elseif reason == 'deleted' then

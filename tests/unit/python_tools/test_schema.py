@@ -130,7 +130,7 @@ def test_each_type_hint_has_a_schema() -> None:
 
 
 def test_objects_are_inlined_and_recursive_types_referenced() -> None:
-    def tool(box: Box, tree: Tree | None = None) -> Box: ...
+    def tool(box: Box, tree: Tree | None = None, garden: Garden | None = None) -> Box: ...
 
     made = definition(mcp_tool(description="d")(tool))
     schema = made["input_schema"]
@@ -151,18 +151,12 @@ def test_objects_are_inlined_and_recursive_types_referenced() -> None:
         "description": "A box.",
     }
     assert list(schema["$defs"]) == ["Tree"]
+    garden = schema["properties"]["garden"]["anyOf"][0]
+    assert garden["properties"] == {"tree": {"$ref": "#/$defs/Tree"}}
     assert list(made["output_schema"]["properties"]) == ["corner", "color", "tags"]
     jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": []}}, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
-
-
-def test_an_object_around_a_recursive_type_is_inlined() -> None:
-    def tool(garden: Garden) -> None: ...
-
-    schema = definition(mcp_tool(description="d")(tool))["input_schema"]
-    assert schema["properties"]["garden"]["properties"] == {"tree": {"$ref": "#/$defs/Tree"}}
-    assert list(schema["$defs"]) == ["Tree"]
 
 
 @pytest.mark.parametrize(

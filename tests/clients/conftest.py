@@ -1,4 +1,4 @@
-"""One editor with its bridge for all tests of this directory: the clients are what differs."""
+"""One editor with its bridge for the clients of this directory."""
 
 from __future__ import annotations
 

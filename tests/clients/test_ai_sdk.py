@@ -1,4 +1,4 @@
-"""The AI SDK turns the editor's tools into its own and runs them without a model, in both eras."""
+"""The AI SDK uses the editor's tools as its own, without a model, with and without sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("ai_sdk.mjs")
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def asking(bridge: Bridge) -> AsyncIterator[Bridge]:
-    """A bridge whose editor asks for approval by the client."""
+    """A bridge whose editor asks for approval through the client."""
     await bridge.nvim.lua(
         "mcp_tools.setup({ approval = { ask_in = 'client' } });"
         "Seen.cancelled, Seen.late = {}, 0; probe.gateway().grants:reset()"
@@ -31,8 +31,7 @@ async def asking(bridge: Bridge) -> AsyncIterator[Bridge]:
 def text(result: dict[str, Any]) -> str:
     (part,) = result["content"]
     assert part["type"] == "text"
-    said: str = part["text"]
-    return said
+    return str(part["text"])
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def text(result: dict[str, Any]) -> str:
     ],
 )
 async def test_ai_sdk(asking: Bridge, tmp_path: Path, transport: str, era: str, protocol: str) -> None:
-    """It lists, runs and stops tools, hears of errors, asks the person, and loops over the tools."""
+    """It lists, runs and stops tools, gets errors, asks the user, and loops over the tools."""
     url = f"{asking.url}/{'sse' if transport == 'sse' else 'mcp'}"
     env = {"TOKEN": asking.token}
     async with node.running(SCRIPT, transport, era, url, home=tmp_path, env=env) as client:
@@ -78,10 +77,10 @@ async def test_ai_sdk(asking: Bridge, tmp_path: Path, transport: str, era: str, 
         assert await client.line() == "nothing"
         await asking.nvim.wait_for("return Seen.running == 0")
 
-        offered = await client.line()
-        assert {"nvim://status", "nvim://buffers"} <= set(offered["resources"])
-        assert offered["status"]
-        assert "verify_setup" in offered["prompts"]
+        listed = await client.line()
+        assert {"nvim://status", "nvim://buffers"} <= set(listed["resources"])
+        assert listed["status"]
+        assert "verify_setup" in listed["prompts"]
 
         loop = await client.line()
         assert (loop["text"], loop["steps"], loop["role"]) == ("ended", 2, "tool")

@@ -1,11 +1,10 @@
-"""Programs of others list our tools and call one, configured by what `mcp-tools connect` and `config` write.
+"""Third-party clients list our tools and call one, configured by `mcp-tools connect` and `config`.
 
-Each over stdio and over HTTP. Agents ask a scripted model on loopback; nothing else can be reached.
+Each over stdio and over HTTP. Agents use a scripted model on loopback; nothing else is reachable.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sys
@@ -21,8 +20,9 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import nvims
-from tests.support import agents, node, processes
+from tests.support import agents, node
 from tests.support import model as models
+from tests.support.agents import output_of
 from tests.support.bridge import Bridge, http_client
 from tests.support.model import Model, Step
 from tests.support.nvim import ROOT, Home
@@ -33,29 +33,23 @@ from tests.support.shared import bridge_of
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
-TOOL, OTHER, VARIABLE = "nvim_hear", "nvim_test_progress", "NVIM_TOKEN"
-HEAR = """
-_G.heard = {}
-mcp_tools.register({ name = 'hear', description = 'Hears a text', annotations = { read_only = true },
+TOOL, OTHER, VARIABLE = "nvim_record", "nvim_test_progress", "NVIM_TOKEN"
+RECORD = """
+_G.recorded = {}
+mcp_tools.register({ name = 'record', description = 'Records a text', annotations = { read_only = true },
   args = { text = { type = 'string', required = true } },
   execute = function(ctx, args)
-    table.insert(heard, args.text)
-    ctx(('%s was heard by %d'):format(args.text, vim.uv.os_getpid()))
+    table.insert(recorded, args.text)
+    ctx(('%s was recorded by %d'):format(args.text, vim.uv.os_getpid()))
   end })
 """
 FORMS = {"stdio": ("user",), "http": ("project", "--http")}
-"""In whose files each is written, and how `connect` is told of it."""
+"""The scope of the files that each form is written to, and options of `connect`."""
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One that has a model.
-
-    Attributes:
-        client: its name for `connect`.
-        steps: what the model does to call our tool.
-        variable: it can read the token from a variable.
-    """
+    """An agent: its name for `connect`, how its model calls our tool, whether it reads a variable."""
 
     client: str
     steps: Callable[[Model, str], list[Step]]
@@ -63,12 +57,12 @@ class Agent:
 
 
 def named(name: str) -> Callable[[Model, str], list[Step]]:
-    """Our tool, under the name that the agent gives it."""
+    """A call of our tool by the agent's name for it."""
     return lambda model, text: [model.call(name % TOOL, text=text)]
 
 
 def deferred(model: Model, text: str) -> list[Step]:
-    """It shows its model the names of tools alone, and has two tools to look one up and to call it."""
+    """Its model only gets the names of tools, and two tools to look one up and to call it."""
     tool = f"mcp__nvim-tools__{TOOL}"
     search = model.call("tool_search", query=f"select:{tool}")
     return [search, model.call("tool_call", name=tool, arguments={"text": text})]
@@ -95,37 +89,26 @@ class Stage:
     project: Path
 
     async def run(self, *words: str) -> str:
-        """`mcp-tools`, in the project."""
-        process = await processes.start(
-            *PROGRAM,
-            *words,
-            cwd=self.project,
-            env=self.home.environment(),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        output, errors = await process.communicate()
-        assert process.returncode == 0, errors.decode()
-        return output.decode()
+        return await output_of(*PROGRAM, *words, cwd=self.project, env=self.home.environment())
 
     async def received(self, text: str) -> str:
-        """What the tool answers; it was called once, with this text."""
-        assert await self.bridge.nvim.lua("return heard") == [text]
-        await self.bridge.nvim.lua("heard = {}")
-        return f"{text} was heard by {self.bridge.nvim.process.pid}"
+        """The tool's result; it was called once, with this text."""
+        assert await self.bridge.nvim.lua("return recorded") == [text]
+        await self.bridge.nvim.lua("recorded = {}")
+        return f"{text} was recorded by {self.bridge.nvim.process.pid}"
 
     @contextlib.asynccontextmanager
     async def connected(self, agent: Agent, scope: str, *words: str) -> AsyncIterator[None]:
-        """The agent's own files name this server for a while; the undoing takes it out."""
+        """The agent's own files name this server until the end, and no longer after `disconnect`."""
         project = ("--project",) if scope == "project" else ()
-        told = json.loads(await self.run("connect", agent.client, *project, *words, "--yes", "--json"))
-        assert told["written"]
-        assert self.bridge.token not in Path(told["path"]).read_text() or VARIABLE not in words
+        written = json.loads(await self.run("connect", agent.client, *project, *words, "--yes", "--json"))
+        assert written["written"]
+        assert self.bridge.token not in Path(written["path"]).read_text() or VARIABLE not in words
         try:
             yield
         finally:
             await self.run("disconnect", agent.client, *project, "--yes", "--json")
-            path = Path(told["path"])
+            path = Path(written["path"])
             assert not path.exists() or "nvim-tools" not in json.loads(path.read_text()).get("mcpServers", {})
 
 
@@ -134,15 +117,14 @@ async def stage() -> AsyncIterator[Stage]:
     program = Path(nvims.read()["found"][nvims.REQUIRED])
     async with (
         models.serving() as model,
-        bridge_of(program, init=HEAR, setup="{ tools = { 'test' } }") as bridge,
+        bridge_of(program, init=RECORD, setup="{ tools = { 'test' } }") as bridge,
     ):
         yield Stage(bridge, model, bridge.nvim.home, bridge.nvim.home.make("cwd"))
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", AGENTS)
-async def test_agents(stage: Stage, name: str, form: str) -> None:
-    """Its model is told of our tools, calls one, and gets what the editor answered."""
+async def test_an_agents_model_calls_a_tool_and_gets_its_result(stage: Stage, name: str, form: str) -> None:
     agents.install()
     agent, text, (scope, *words) = AGENTS[name], f"{name} over {form}", FORMS[form]
     if words and agent.variable:
@@ -152,17 +134,16 @@ async def test_agents(stage: Stage, name: str, form: str) -> None:
     env[VARIABLE] = stage.bridge.token
     async with stage.connected(agent, scope, *words):
         stage.model.plan(*agent.steps(stage.model, text), Step(text="and that was all"))
-        said = await agents.answer(name, place, "use the tool", (argv, env))
-    assert "and that was all" in said
-    assert stage.model.done, said
+        output = await agents.answer(name, place, "use the tool", (argv, env))
+    assert "and that was all" in output
+    assert stage.model.done, output
     assert OTHER in stage.model.requests[0]
     assert await stage.received(text) in stage.model.requests[-1]
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SCRIPTS)
-async def test_libraries(stage: Stage, name: str, form: str) -> None:
-    """Made with an SDK, from the configuration that most clients read."""
+async def test_a_client_made_with_an_sdk_calls_a_tool(stage: Stage, name: str, form: str) -> None:
     text, file = f"{name} over {form}", await configuration(stage, form)
     args = (SCRIPTS[name], str(file), TOOL, text)
     script = Path(__file__).with_name("configured.mjs")
@@ -174,8 +155,7 @@ async def test_libraries(stage: Stage, name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_inspector(stage: Stage, form: str) -> None:
-    """From the same file."""
+async def test_the_inspector_calls_a_tool(stage: Stage, form: str) -> None:
     file, home = await configuration(stage, form), stage.project
     env = stage.home.environment()
 
@@ -194,8 +174,7 @@ async def test_inspector(stage: Stage, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_python_sdk(stage: Stage, form: str) -> None:
-    """From the same file."""
+async def test_a_python_client_calls_a_tool(stage: Stage, form: str) -> None:
     entry = json.loads((await configuration(stage, form)).read_text())["mcpServers"]["nvim-tools"]
     async with contextlib.AsyncExitStack() as stack:
         if form == "http":
@@ -210,11 +189,11 @@ async def test_python_sdk(stage: Stage, form: str) -> None:
 
 
 async def configuration(stage: Stage, form: str) -> Path:
-    """A file with what `mcp-tools config` prints for Claude Code, whose form most others read."""
+    """A file with the output of `mcp-tools config` for Claude Code, which most others can read."""
     _, *words = FORMS[form]
-    told = json.loads(await stage.run("config", "claude-code", *words, "--json"))
-    config = json.loads(told["text"])
-    if form == "stdio":  # the Inspector hands down no variable that says where this editor is
+    written = json.loads(await stage.run("config", "claude-code", *words, "--json"))
+    config = json.loads(written["text"])
+    if form == "stdio":  # the Inspector passes no variable with the directories of this editor
         places = {key: value for key, value in stage.home.environment().items() if key.startswith("XDG_")}
         config["mcpServers"]["nvim-tools"]["env"] = places
     file = stage.home.make("tmp") / f"{form}.json"

@@ -1,7 +1,4 @@
-"""What real clients do that no specification asks of them: each was seen in one that people use.
-
-Raw HTTP against the whole chain, for habits that the clients of the other files do not have.
-"""
+"""Unusual requests that real clients were seen to send, as raw HTTP."""
 
 from __future__ import annotations
 
@@ -14,16 +11,12 @@ import pytest
 import pytest_asyncio
 
 from tests.support.bridge import Bridge
-from tests.support.raw import SESSION_VERSION, STATELESS_VERSION, Raw
+from tests.support.raw import SESSION_VERSION, STATELESS_META, STATELESS_VERSION, Raw, initialize_params
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SOON = 5  # seconds; clients that probe give up after ten, or never
-META = {
-    "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "habits", "version": "1"},
-}
+META = STATELESS_META | {"io.modelcontextprotocol/clientInfo": {"name": "habits", "version": "1"}}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -33,14 +26,10 @@ async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
         yield client
 
 
-async def test_discover_comes_first(raw: Raw) -> None:
-    """`server/discover` before anything else is answered at once, with what this server speaks."""
+async def test_discover_is_answered_before_anything_else(raw: Raw) -> None:
     async with asyncio.timeout(SOON):
-        status, answer = await raw.send(
-            raw.message("server/discover", {"_meta": META}),
-            MCP_Protocol_Version=STATELESS_VERSION,
-            Mcp_Method="server/discover",
-        )
+        head = {"MCP_Protocol_Version": STATELESS_VERSION, "Mcp_Method": "server/discover"}
+        status, answer = await raw.send(raw.message("server/discover", {"_meta": META}), **head)
     assert (status, answer["result"]["supportedVersions"]) == (200, [STATELESS_VERSION])
 
 
@@ -54,22 +43,16 @@ async def test_discover_comes_first(raw: Raw) -> None:
     ],
     ids=["no headers", "version with sessions", "version alone", "no envelope"],
 )
-async def test_odd_discovers_are_refused_at_once(raw: Raw, headers: dict[str, str], code: int) -> None:
-    """A probe that is not well-formed gets an error after which clients fall back, not silence."""
+async def test_a_malformed_discover_is_refused_at_once(raw: Raw, headers: dict[str, str], code: int) -> None:
+    """Clients fall back after an error, but wait after silence."""
     async with asyncio.timeout(SOON):
         status, answer = await raw.send(raw.message("server/discover", {}), **headers)
     assert (status, answer["error"]["code"]) == (400, code)
 
 
-async def test_version_headers_come_and_go(raw: Raw) -> None:
-    """`initialize` may carry a version in its header, and later requests may lack it."""
-    params = {
-        "protocolVersion": SESSION_VERSION,
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "1"},
-    }
+async def test_the_version_header_may_come_with_initialize_or_be_missing(raw: Raw) -> None:
     for version in (SESSION_VERSION, "2025-06-18", None):
-        message = raw.message("initialize", params)
+        message = raw.message("initialize", initialize_params())
         status, answer = await raw.send(message, MCP_Protocol_Version=version)
         assert (status, answer["result"]["protocolVersion"]) == (200, SESSION_VERSION)
     await raw.initialize()
@@ -81,7 +64,6 @@ async def test_version_headers_come_and_go(raw: Raw) -> None:
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
 async def test_a_client_that_asks_for_skills_gets_one(raw: Raw, era: str) -> None:
-    """Its digest is that of the text, which `resources/read` returns."""
     if era == "sessions":
         await raw.initialize()
 

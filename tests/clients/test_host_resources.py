@@ -1,4 +1,4 @@
-"""Clients of the TypeScript SDK, both versions, that let tools read their files, by its own means."""
+"""Clients of both versions of the TypeScript SDK let tools read their files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ NAMES = "{ 'host_look', 'host_read', 'host_list', 'host_size' }"
         pytest.param("v2", "sse", marks=pytest.mark.slow),
     ],
 )
-async def test_a_client_with_files(bridge: Bridge, tmp_path: Path, version: str, transport: str) -> None:
-    """It is asked in the shape that the SDK's schemas accept, and the tools get what it answers."""
+async def test_tools_read_its_files(bridge: Bridge, tmp_path: Path, version: str, transport: str) -> None:
     url = f"{bridge.url}/{'sse' if transport == 'sse' else 'mcp'}"
     args = (version, transport, url)
     await bridge.nvim.lua("_G.SeenBefore = Seen")

@@ -1,4 +1,4 @@
-"""MCP Inspector on the command line: what its exit codes say of this server."""
+"""MCP Inspector on the command line: its exit codes for this server."""
 
 from __future__ import annotations
 
@@ -26,17 +26,15 @@ async def inspect(
     return await node.run(INSPECTOR, "--cli", url, *transport, *header, *args, home=home)
 
 
-async def test_lists_strictly(bridge: Bridge, tmp_path: Path) -> None:
-    """No schema of a bundled tool has anything that it would call a portability problem."""
+async def test_its_strict_mode_accepts_the_schemas_of_bundled_tools(bridge: Bridge, tmp_path: Path) -> None:
     done = await inspect(bridge, tmp_path, "--method", "tools/list", "--strict")
     assert done.code == OK, done.err
     assert "nvim_file_read" in [tool["name"] for tool in done.json()["result"]["tools"]]
-    # These two of tests/e2e/tools.lua take anything, on purpose.
+    # These two of tests/e2e/tools.lua accept anything.
     assert set(re.findall(r'^Warning: tool "(.+)"', done.err, re.MULTILINE)) == {"nvim_echo", "nvim_later"}
 
 
-async def test_tool_errors(bridge: Bridge, tmp_path: Path) -> None:
-    """A tool that fails is told from a server that does."""
+async def test_it_distinguishes_a_failed_tool_from_a_failed_server(bridge: Bridge, tmp_path: Path) -> None:
     call = ["--method", "tools/call", "--tool-name", "nvim_fail", "--tool-arg", "how=on purpose"]
     done = await inspect(bridge, tmp_path, *call)
     assert done.code == TOOL_ERROR, done.err
@@ -45,8 +43,7 @@ async def test_tool_errors(bridge: Bridge, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sse", [False, True], ids=["http", "sse"])
-async def test_wrong_token(bridge: Bridge, tmp_path: Path, sse: bool) -> None:
-    """It says at once that the token is wrong, and looks for no login."""
+async def test_a_wrong_token_starts_no_login(bridge: Bridge, tmp_path: Path, sse: bool) -> None:
     done = await inspect(bridge, tmp_path, "--method", "tools/list", token="wrong", sse=sse)
     assert done.code == AUTH_REQUIRED, done.err
     assert "auth_required" in done.err

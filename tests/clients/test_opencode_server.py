@@ -1,11 +1,11 @@
-"""A server of OpenCode that runs already: it has the editor's tools for as long as both run."""
+"""A running OpenCode server has the editor's tools as long as both run."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from tests.support import agents, processes
 from tests.support import bridge as support
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Spawn
 
 # The first one installs the agents.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -31,7 +31,7 @@ ANOTHER = "return (probe.current.reported.hello.pid or ...) ~= ..."
 
 @contextlib.asynccontextmanager
 async def serving(home: Home) -> AsyncIterator[str]:
-    """`opencode serve`, in a folder and a home of its own."""
+    """`opencode serve`, in its own directory and home."""
     agents.install()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -39,10 +39,7 @@ async def serving(home: Home) -> AsyncIterator[str]:
     program = agents.MODULES / "opencode-linux-x64" / "bin" / "opencode"
     switches = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS")
     process = await processes.start(
-        program,
-        "serve",
-        "--port",
-        str(port),
+        *(program, "serve", "--port", str(port)),
         cwd=home.make("elsewhere"),
         env=agents.environment(home) | {f"OPENCODE_DISABLE_{name}": "1" for name in switches},
         stdout=asyncio.subprocess.DEVNULL,
@@ -50,7 +47,7 @@ async def serving(home: Home) -> AsyncIterator[str]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        once = aiohttp.ClientTimeout(total=2)  # what comes before it is ready is never answered
+        once = aiohttp.ClientTimeout(total=2)  # it never answers requests from before it was ready
         async with asyncio.timeout(PATIENCE), aiohttp.ClientSession(timeout=once) as session:
             while True:
                 with contextlib.suppress(aiohttp.ClientError, TimeoutError):
@@ -65,16 +62,13 @@ async def serving(home: Home) -> AsyncIterator[str]:
 
 
 async def entry(url: str) -> Any:
-    """What it holds of the editor."""
+    """The state of its entry for the editor."""
     async with aiohttp.ClientSession() as session, session.get(f"{url}/mcp") as answer:
         return (await answer.json()).get("nvim-tools", {}).get("status")
 
 
-async def test_it_has_the_tools(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
-    """From the start of the bridge on, again after a restart, no longer once the editor has ended.
-
-    The token is on no command line.
-    """
+async def test_it_has_the_tools_from_start_to_end_of_the_editor(spawn_nvim: Spawn, home: Home) -> None:
+    """Also after a restart of the bridge; the token is on no command line."""
     async with serving(home) as url:
         bridge = await support.start(
             spawn_nvim, setup=f"{{ integrations = {{ opencode = {{ url = '{url}' }} }} }}"

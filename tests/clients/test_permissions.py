@@ -1,10 +1,9 @@
-"""Agents run tools that only read without their own dialog after `mcp-tools connect --permissions`."""
+"""After `mcp-tools connect --permissions` agents run tools that only read without asking."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.support import agents, processes
 from tests.support import bridge as support
 from tests.support import model as models
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import ROOT, Home, Spawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]  # the first one installs the agents
 
@@ -25,7 +24,7 @@ mcp_tools.register({ name = 'mark', description = 'Marks', needs_approval = fals
   ctx('marked')
 end })
 """
-"""A tool that Neovim would run without asking, but which is not a bundled one that only reads."""
+"""A tool that Neovim runs without asking, but not a bundled one that only reads."""
 RESULT = "1 open file, 0 unsaved"
 
 CLIENTS = {
@@ -35,7 +34,7 @@ CLIENTS = {
     "opencode": ("opencode", "nvim-tools_%s"),
     "copilot": ("copilot-cli", "nvim-tools-%s"),
 }
-"""Name of each for `connect`, and the name that it gives to a tool."""
+"""The name for `connect`, and the agent's name for a tool."""
 
 
 def steps(name: str, model: Model) -> list[Step]:
@@ -55,10 +54,8 @@ async def output_of(*words: str, cwd: Path, env: dict[str, str]) -> tuple[int | 
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-async def test_an_agent_runs_a_tool_that_reads_without_asking(
-    name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
-) -> None:
-    """Without a terminal an agent refuses what it would ask for, so that a result means: not asked."""
+async def test_tools_that_read_run_without_asking(name: str, spawn_nvim: Spawn, home: Home) -> None:
+    """Without a terminal an agent refuses what it would ask for, so a result means that it did not ask."""
     agents.install()
     client, project = CLIENTS[name][0], home.make("project")
     (project / ".git").mkdir()
@@ -76,23 +73,23 @@ async def test_an_agent_runs_a_tool_that_reads_without_asking(
             words = (*PROGRAM, "connect", client, *words, "--yes")
             return await output_of(*words, cwd=project, env=home.environment())
 
-        async def heard() -> str:
+        async def requests() -> str:
             model.plan(*steps(name, model))
             flag = ("run",) if name == "opencode" else ("-p",)
-            _, said = await output_of(*argv, *flag, "GO", cwd=project, env=env)
-            assert model.requests, said
+            _, output = await output_of(*argv, *flag, "GO", cwd=project, env=env)
+            assert model.requests, output
             return "\n".join(model.requests)
 
-        code, said = await connect()
-        assert code == 0, said
-        before = await heard()
-        code, said = await connect("--permissions")
+        code, output = await connect()
+        assert code == 0, output
+        before = await requests()
+        code, output = await connect("--permissions")
         if name == "copilot":
-            assert (code, "without asking" in said) == (1, True)
+            assert (code, "without asking" in output) == (1, True)
             assert RESULT in before
             return
-        assert code == 0, said
+        assert code == 0, output
         assert RESULT not in before
-        after = await heard()
+        after = await requests()
     assert RESULT in after
     assert not await nvim.lua("return _G.marked")

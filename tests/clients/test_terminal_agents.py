@@ -1,6 +1,6 @@
-"""The agents themselves: each finds the editor, sees the selection, and has its edits decided on there.
+"""Real agents find the editor, get the selection, and propose edits that are decided there.
 
-Nobody is asked but a scripted model on loopback. What each of them cannot do, its case says.
+They use a scripted model on loopback. Their cases name what they cannot do.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,39 +21,22 @@ from tests.support import bridge as support
 from tests.support import model as models
 from tests.support import terminal as terminals
 from tests.support.model import Model, Step
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Nvim, Spawn
 from tests.support.terminal import Terminal
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(240),  # the first one installs the agents
-    terminals.needed,
-]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), terminals.needed]  # the first installs the agents
 
 OLD = "line one\nline two\nline three\n"
 PATIENCE = 30_000  # ms; an agent that starts has much to load
-TYPED = 0.3  # s; an Enter that comes faster than a person's is taken for a part of pasted text
-STILL = 1.5
-"""Seconds for an agent to end what it was asked before."""
+TYPED = 0.3  # s; a faster Enter counts as a part of pasted text
+STILL = 1.5  # s for an agent to end its turn
+SETTLED = 0.7  # s in which no review is withdrawn
+READ_FIRST = 0.5  # s; an answer to a new review may be meant for the one before
 
-SETTLED = 0.7  # s in which nothing is taken back
-LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
-
-SESSION = """
-return vim.iter(probe.sessions.sessions()):any(function(session)
-  return session.open
-end)
-"""
+SESSION = "return vim.iter(probe.sessions.sessions()):any(function(session) return session.open end)"
 REVIEWS = "return probe.review.count() == ..."
-REVIEW_IDS = """
-return vim.tbl_map(function(review)
-  return review.id
-end, probe.review.list())
-"""
-FOUND = """
-local status = probe.agents.status()[1]
-return status and status.state == 'on' and #status.files > 0
-"""
+REVIEW_IDS = "return vim.tbl_map(function(review) return review.id end, probe.review.list())"
+FOUND = "local one = probe.agents.status()[1] return one and one.state == 'on' and #one.files > 0"
 PID = "return probe.current.reported.hello.pid"
 CHANGES = "return #probe.changes.list() == ..."
 EDIT = "return probe.review.current():rewrite(1, ...)"
@@ -67,13 +50,13 @@ class Case:
 
     Attributes:
         name: of the agent.
-        write: what the model does so that a file has a text.
-        busy: what the screen shows until its turn is over.
-        selected: what it shows of a selection; Gemini CLI counts files, and Qwen Code shows nothing.
-        folder: below the project, where it is started.
-        editable: what the person changes of a proposal counts. Copilot CLI writes its own text.
-        waits: a proposal is before the person after a restart of the bridge: it has stayed, or come again.
-            Else the agent asks on in its terminal.
+        write: the model's steps to write a text into a file.
+        busy: texts on the screen until its turn is over.
+        selected: its text for a selection; Gemini CLI counts files, and Qwen Code shows nothing.
+        folder: its working directory in the project.
+        editable: it uses the user's changes of a proposal. Copilot CLI writes its own text.
+        waits: a proposal is still or again open after a restart of the bridge.
+            Otherwise the agent asks in its terminal.
         yes: keys that accept in its terminal.
     """
 
@@ -107,7 +90,7 @@ CASES = {
     "gemini": Case("gemini", write_whole, ("esc to cancel", "Apply this change?"), waits=True),
     "qwen": Case("qwen", read_and_write, ("esc to cancel", "Apply this change?"), waits=True),
     "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
-    # It connects by itself only in a folder that the editor names; from others its person uses `/ide`.
+    # It connects automatically only in a directory that the editor names; in others the user types `/ide`.
     "copilot": Case(
         "copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False, waits=True
     ),
@@ -118,17 +101,21 @@ OPENCODE = Case("opencode", lambda *_: [], ("esc interrupt",), "a.txt#2")
 
 @dataclass(frozen=True)
 class Stage:
-    """An editor, a model and an agent."""
-
     case: Case
     nvim: Nvim
     model: Model
     agent: Terminal
     file: Path
 
+    async def wait_for(self, code: str, *args: Any) -> None:
+        """Polls Lua in the editor; a failure shows the agent's screen."""
+        try:
+            await self.nvim.wait_for(code, *args, timeout=PATIENCE)
+        except AssertionError as error:
+            raise AssertionError(f"{error}:\n{await self.agent.screen()}") from error
+
     async def asks(self, text: str, *steps: Step) -> None:
-        """The person asks the agent for something, for which the model then does this."""
-        # It may still be about what was asked before; after a refusal some ask their model no more.
+        # Its turn may not be over; after a rejection some do not call the model again.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STILL):
                 while not self.model.done:
@@ -142,21 +129,17 @@ class Stage:
         await self.agent.press("Enter")
 
     async def proposes(self, what: str, text: str) -> None:
-        """The agent proposes a text for the file; the proposal is before the person."""
+        """The agent proposes a text for the file, and its review is open."""
         await self.asks(what, *self.case.write(self.model, self.file, text), Step(text=f"{what}: done"))
-        try:
-            await self.nvim.wait_for(REVIEWS, 1, timeout=PATIENCE)
-        except AssertionError as error:
-            raise AssertionError(f"{what} is not proposed:\n{await self.agent.screen()}") from error
+        await self.wait_for(REVIEWS, 1)
 
     async def decides(self, action: str) -> None:
-        """The person says something of the proposal in Neovim."""
-        await asyncio.sleep(LOOKED)
+        await asyncio.sleep(READ_FIRST)
         await self.nvim.request("nvim_command", f"McpTools review {action}")
         await self.nvim.wait_for(REVIEWS, 0, timeout=PATIENCE)
 
     async def one_review_stays(self) -> None:
-        """The same is before the person for a while: Copilot CLI takes back what it asks again."""
+        """Waits until one review stays open: Copilot CLI withdraws those that it opens again."""
         before = None
         async with asyncio.timeout(PATIENCE / 1000):
             while True:
@@ -167,7 +150,6 @@ class Stage:
                 await asyncio.sleep(SETTLED)
 
     async def has(self, text: str) -> None:
-        """The file has a text, and so has the buffer of the person."""
         try:
             async with asyncio.timeout(PATIENCE / 1000):
                 while self.file.read_text() != text:
@@ -180,16 +162,13 @@ class Stage:
             await self.agent.hides(busy, timeout=PATIENCE)
 
     async def restarts(self) -> None:
-        """The bridge is started anew, and the agent comes back by itself."""
+        """The bridge is restarted, and the agent reconnects automatically."""
         await self.nvim.request("nvim_command", "McpTools restart")
         await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
-        try:
-            await self.nvim.wait_for(SESSION, timeout=PATIENCE)
-        except AssertionError as error:
-            raise AssertionError(f"it has not come back:\n{await self.agent.screen()}") from error
+        await self.wait_for(SESSION)
 
     async def crashes(self) -> None:
-        """The bridge is killed, and the agent comes back without being told to."""
+        """The bridge is killed, and the agent reconnects automatically."""
         before = await self.nvim.lua(PID)
         os.kill(before, signal.SIGKILL)
         await self.nvim.wait_for(f"return (({PID.removeprefix('return ')}) or ...) ~= ...", before)
@@ -199,21 +178,21 @@ class Stage:
 @contextlib.asynccontextmanager
 async def staged(
     case: Case,
-    spawn_nvim: Callable[..., Awaitable[Nvim]],
+    spawn_nvim: Spawn,
     home: Home,
     integration: str,
     prepare: Callable[[Path], Path] | None = None,
     selected: bool = False,
 ) -> AsyncIterator[Stage]:
-    """An editor in a project, and the agent in a terminal, which has found it.
+    """An editor in a project, and the agent in a terminal, connected to it.
 
     Args:
         case: the agent.
         spawn_nvim: the fixture.
-        home: its folders.
+        home: its directories.
         integration: the option value that makes the editor known to the agent.
-        prepare: makes more of the project; returns the folder in which the agent is started.
-        selected: the person has selected line two before the agent is there.
+        prepare: changes the project; returns the agent's working directory.
+        selected: line two is selected before the agent starts.
     """
     agents.install()
     project = home.make("project")
@@ -232,24 +211,19 @@ async def staged(
         place = agents.Workspace(home, folder, model)
         async with agents.running(case.name, place) as agent:
             stage = Stage(case, bridge.nvim, model, agent, file)
-            try:
-                await bridge.nvim.wait_for(SESSION, timeout=PATIENCE)
-            except AssertionError as error:
-                raise AssertionError(f"it has not found the editor:\n{await agent.screen()}") from error
+            await stage.wait_for(SESSION)
             yield stage
 
 
 async def selects_line_two(nvim: Nvim) -> None:
-    """The person does."""
     await nvim.request("nvim_input", "jV")
     await nvim.wait_for("return vim.fn.mode() == 'V'")
 
 
 async def selection_shows(stage: Stage) -> None:
-    """The agent knows what is selected."""
     if stage.case.selected:
         await stage.agent.shows(stage.case.selected, timeout=PATIENCE)
-    else:  # nothing tells when it has come
+    else:  # its screen does not show it
         await stage.nvim.wait_for(
             "return vim.iter(probe.sessions.sessions()):any(function(session)"
             " return vim.tbl_get(session, 'sent_context', 'active', 'selection') ~= nil end)"
@@ -257,10 +231,7 @@ async def selection_shows(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_edits_are_decided_on_in_the_editor(
-    name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
-) -> None:
-    """It sees the selection; what it proposes is accepted, rejected and changed; a restart loses nothing."""
+async def test_edits_are_decided_in_the_editor(name: str, spawn_nvim: Spawn, home: Home) -> None:
     case = CASES[name]
     async with staged(case, spawn_nvim, home, name) as stage:
         await selects_line_two(stage.nvim)
@@ -278,9 +249,9 @@ async def test_edits_are_decided_on_in_the_editor(
 
         if case.editable:
             await stage.proposes("third change", "line one\nSECOND\nTHIRD\n")
-            assert await stage.nvim.lua(EDIT, ["line one", "SECOND", "OF THE PERSON"])
+            assert await stage.nvim.lua(EDIT, ["line one", "SECOND", "OF THE USER"])
             await stage.decides("all")
-            await stage.has("line one\nSECOND\nOF THE PERSON\n")
+            await stage.has("line one\nSECOND\nOF THE USER\n")
 
         await stage.crashes()
         await stage.proposes("change after a crash", "line one\nSECOND\nAFTER\n")
@@ -301,9 +272,7 @@ async def test_edits_are_decided_on_in_the_editor(
         await stage.has(f"LAST\n{before}")
 
 
-async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
-    """It finds the editor by Claude Code's file, counts lines from 1, and comes back; it proposes nothing."""
-
+async def test_opencode_gets_the_selection_and_reconnects(spawn_nvim: Spawn, home: Home) -> None:
     async with staged(OPENCODE, spawn_nvim, home, "claude") as stage:
         await selects_line_two(stage.nvim)
         await selection_shows(stage)
@@ -317,7 +286,7 @@ async def test_opencode(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) 
 
 
 def work_tree(project: Path) -> Path:
-    """A linked work tree of the project, beside it."""
+    """A linked work tree beside the project."""
     (project / ".git").rmdir()
     person = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
     tree = project.parent / "tree"
@@ -340,18 +309,20 @@ class Inside:
 
     Attributes:
         integration: the option value that makes the editor known to it.
-        ready: what it shows once it takes a prompt.
-        told: what its model hears: of our tools, where they can be given to it; else of the prompt.
+        ready: its text once it accepts a prompt.
+        requested: part of a request to its model: a tool of ours, or the prompt.
     """
 
     integration: str
     ready: str
-    told: str = "nvim_test_echo"
+    requested: str = "nvim_test_echo"
 
 
 INSIDE = {
     "claude": Inside("claude", "for shortcuts"),
-    "gemini": Inside("gemini", "Type your message", told="look at this"),  # it takes tools from root alone
+    "gemini": Inside(
+        "gemini", "Type your message", requested="look at this"
+    ),  # it accepts tools of root only
     "qwen": Inside("qwen", "Type your message"),
     "opencode": Inside("claude", "Ask anything"),
     "copilot": Inside("copilot", "/ commands"),
@@ -359,10 +330,7 @@ INSIDE = {
 
 
 @pytest.mark.parametrize("name", INSIDE)
-async def test_in_a_terminal_of_the_editor(
-    name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home
-) -> None:
-    """`:McpTools terminal` opens it connected and with our tools; `:McpTools send` types into it."""
+async def test_it_has_the_tools_in_the_editors_terminal(name: str, spawn_nvim: Spawn, home: Home) -> None:
     agents.install()
     agent = INSIDE[name]
     project = home.make("project")
@@ -393,19 +361,18 @@ async def test_in_a_terminal_of_the_editor(
             await nvim.wait_for(shows, "look at this", timeout=PATIENCE)
             await asyncio.sleep(TYPED)
             await nvim.lua("vim.api.nvim_chan_send(vim.bo.channel, '\\r')")
-            await model.received(agent.told)
+            await model.received(agent.requested)
         except AssertionError as error:
             raise AssertionError(f"{error}:\n{await nvim.lua(f'return {SCREEN}')}") from error
         finally:
-            # In this order: Neovim 0.11 was seen to end where a terminal is wiped whose program still writes.
+            # In this order: Neovim 0.11 crashed when a terminal was wiped out whose program still wrote.
             await nvim.lua("vim.fn.jobstop(vim.bo.channel)")
             await agents.ended(pid)
             await nvim.request("nvim_command", "bwipeout!")
 
 
 @pytest.mark.parametrize("name", [*CASES, "opencode"])
-async def test_from_a_work_tree(name: str, spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
-    """One that is started in a linked work tree finds the editor of the repository and the selection."""
+async def test_it_finds_the_editor_from_a_work_tree(name: str, spawn_nvim: Spawn, home: Home) -> None:
     case, integration = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
 
     def prepare(project: Path) -> Path:

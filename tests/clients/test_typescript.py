@@ -1,4 +1,4 @@
-"""Clients of the TypeScript SDK, both versions, over every transport and in every way to choose an era."""
+"""Clients of both versions of the TypeScript SDK, over every transport, with and without sessions."""
 
 from __future__ import annotations
 
@@ -26,22 +26,17 @@ SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
         pytest.param("v2", "sse", "legacy", SESSIONS, marks=pytest.mark.slow),
     ],
 )
-async def test_typescript(
+async def test_a_typescript_client_can_do_everything(
     bridge: Bridge, tmp_path: Path, version: str, transport: str, mode: str, protocol: str | None
 ) -> None:
-    """It lists, calls, reads, sees progress, cancels a tool in the editor and hears of a later tool."""
+    """It lists, calls, reads, gets progress, cancels a tool and is notified of a new one."""
     url = f"{bridge.url}/{'sse' if transport == 'sse' else 'mcp'}"
     args = (version, transport, mode, url)
     late = f"late_{version}_{transport}_{mode}"
     await bridge.nvim.lua("Seen.cancelled = {}")
     async with node.running(SCRIPT, *args, home=tmp_path, env={"TOKEN": bridge.token}) as client:
-        hello = await client.line()
-        assert hello == {
-            "server": "mcp-tools.nvim",
-            "protocol": protocol,
-            "listChanged": True,
-            "instructions": True,
-        }
+        hello = {"server": "mcp-tools.nvim", "protocol": protocol, "listChanged": True, "instructions": True}
+        assert await client.line() == hello
         names = await client.line()
         assert {"nvim_test_echo", "nvim_hold"} <= set(names)
         assert names == sorted(names)
@@ -57,14 +52,14 @@ async def test_typescript(
         unknown = await client.line()
         assert unknown["code"] == -32602, unknown
 
-        offered = await client.line()
-        assert {"nvim://status", "nvim://buffers"} <= set(offered["resources"])
-        assert "nvim://buffer/{+path}" in offered["templates"]
-        assert offered["status"]
-        # Version 2 of the client shows the newer code for that of the sessions too.
-        assert offered["missing"] == (-32002 if version == "v1" else -32602)
-        assert "verify_setup" in offered["prompts"]
-        assert offered["prompt"] == "text"
+        listed = await client.line()
+        assert {"nvim://status", "nvim://buffers"} <= set(listed["resources"])
+        assert "nvim://buffer/{+path}" in listed["templates"]
+        assert listed["status"]
+        # Version 2 of the client also converts the code of sessions.
+        assert listed["missing"] == (-32002 if version == "v1" else -32602)
+        assert "verify_setup" in listed["prompts"]
+        assert listed["prompt"] == "text"
 
         counted = await client.line()
         assert counted["text"] == "counted"
@@ -81,13 +76,10 @@ async def test_typescript(
 
         client.send("wait for a change")
         assert await client.line() == "waiting"
-        await bridge.nvim.lua(
-            """
-            local name = ...
-            mcp_tools.register({ name = name, description = name, execute = function(ctx) ctx('') end })
-            """,
-            late,
+        register = (
+            "mcp_tools.register({ name = ..., description = 'x', execute = function(ctx) ctx('') end })"
         )
+        await bridge.nvim.lua(register, late)
         try:
             assert f"nvim_{late}" in await client.line()
         finally:

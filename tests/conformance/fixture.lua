@@ -1,4 +1,4 @@
---- What the conformance suites expect of a server, registered as any plugin would: through the public API only.
+--- What the conformance suites expect of a server, registered through the public API.
 
 local mcp = require('mcp-tools')
 local content = mcp.content
@@ -10,22 +10,15 @@ local WAV = vim.base64.decode('UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZ
 --- The pause between two messages of a tool, in ms.
 local PAUSE = 50
 
----@param tool table a definition without what all of them have in common
-local function register(tool)
-  tool.annotations = { read_only = true } -- so that nobody has to be asked
-  mcp.register(tool)
+--- Registers a tool that needs no approval.
+local function register(name, description, execute, more)
+  local tool = { name = name, description = description, execute = execute, annotations = { read_only = true } }
+  mcp.register(vim.tbl_extend('force', tool, more or {}))
 end
 
---- Registers a tool that takes nothing and answers at once.
----@param name string
----@param description string
----@param make fun(): any
+--- Registers a tool without arguments that answers at once.
 local function answers(name, description, make)
-  register({
-    name = name,
-    description = description,
-    execute = function(ctx) ctx(make()) end,
-  })
+  register(name, description, function(ctx) ctx(make()) end)
 end
 
 ---@param ctx table of a `run` tool
@@ -71,17 +64,15 @@ answers(
 
 -- Errors -----------------------------------------------------------------------------------------------------------
 
-register({
-  name = 'test_error_handling',
-  description = 'Always fails',
-  execute = function(ctx) ctx(nil, 'This tool intentionally returns an error for testing') end,
-})
+register(
+  'test_error_handling',
+  'Always fails',
+  function(ctx) ctx(nil, 'This tool intentionally returns an error for testing') end
+)
 
--- What happens while a tool runs -----------------------------------------------------------------------------------
+-- While a tool runs ------------------------------------------------------------------------------------------------
 
-register({
-  name = 'test_tool_with_logging',
-  description = 'Logs while it runs',
+register('test_tool_with_logging', 'Logs while it runs', nil, {
   run = function(ctx)
     ctx:log('info', 'Tool execution started')
     pause(ctx)
@@ -92,9 +83,7 @@ register({
   end,
 })
 
-register({
-  name = 'test_logging_tool',
-  description = 'Logs once',
+register('test_logging_tool', 'Logs once', nil, {
   run = function(ctx)
     ctx:log('info', 'One message')
     pause(ctx)
@@ -102,9 +91,7 @@ register({
   end,
 })
 
-register({
-  name = 'test_tool_with_progress',
-  description = 'Tells how far it is',
+register('test_tool_with_progress', 'Reports progress', nil, {
   run = function(ctx)
     for _, done in ipairs({ 0, 50, 100 }) do
       ctx:progress(done, 100, ('Completed step %d of 100'):format(done))
@@ -114,9 +101,7 @@ register({
   end,
 })
 
-register({
-  name = 'test_streaming_elicitation',
-  description = 'Streams; must not send requests of its own in the stateless era',
+register('test_streaming_elicitation', 'Streams; must not send requests without a session', nil, {
   run = function(ctx)
     ctx:progress(1, 2)
     pause(ctx)
@@ -124,11 +109,8 @@ register({
   end,
 })
 
--- A tool has no say over connections. The connection is cut from outside (tests/support/proxy.py) after the message
--- below, and the answer is there for the client that comes back.
-register({
-  name = 'test_reconnection',
-  description = 'Is still running when the connection breaks',
+-- tests/support/proxy.py cuts the connection after the message below; the client that reconnects gets the answer.
+register('test_reconnection', 'Is still running when the connection breaks', nil, {
   run = function(ctx)
     ctx:log('info', 'Still running')
     for _ = 1, 4 do
@@ -140,41 +122,32 @@ register({
 
 -- Changes of the list ----------------------------------------------------------------------------------------------
 
-register({
-  name = 'test_trigger_tool_change',
-  description = 'Changes the list of tools',
-  execute = function(ctx)
-    answers('test_passing_by', 'Is gone at once', function() return '' end)
-    mcp.unregister('test_passing_by')
-    ctx('Changed the list twice')
-  end,
-})
+register('test_trigger_tool_change', 'Changes the list of tools', function(ctx)
+  answers('test_short_lived', 'Is removed at once', function() return '' end)
+  mcp.unregister('test_short_lived')
+  ctx('Changed the list twice')
+end)
 
-register({
-  name = 'test_trigger_prompt_change',
-  description = 'Changes the list of prompts',
-  execute = function(ctx)
-    mcp.register_prompt({
-      name = 'test_passing_by',
-      description = 'Is gone at once',
-      get = function(answer) answer('') end,
-    })
-    mcp.unregister_prompt('test_passing_by')
-    ctx('Changed the list twice')
-  end,
-})
+register('test_trigger_prompt_change', 'Changes the list of prompts', function(ctx)
+  local function get(answer) answer('') end
+  mcp.register_prompt({ name = 'test_short_lived', description = 'Is removed at once', get = get })
+  mcp.unregister_prompt('test_short_lived')
+  ctx('Changed the list twice')
+end)
 
--- Schemas that must reach clients as they are ----------------------------------------------------------------------
+-- Schemas that must reach clients unchanged ------------------------------------------------------------------------
 
-register({
-  name = 'test_x_mcp_header',
-  description = 'Has an argument that clients repeat in a header',
-  input_schema = {
-    type = 'object',
-    properties = { region = { type = 'string', ['x-mcp-header'] = 'Region' } },
-  },
-  execute = function(ctx, args) ctx('region=' .. tostring(args.region)) end,
-})
+register(
+  'test_x_mcp_header',
+  'Has an argument that clients repeat in a header',
+  function(ctx, args) ctx('region=' .. tostring(args.region)) end,
+  {
+    input_schema = {
+      type = 'object',
+      properties = { region = { type = 'string', ['x-mcp-header'] = 'Region' } },
+    },
+  }
+)
 
 local ADDRESS = {
   ['$anchor'] = 'addressDef',
@@ -182,9 +155,7 @@ local ADDRESS = {
   properties = { street = { type = 'string' }, city = { type = 'string' } },
 }
 
-register({
-  name = 'json_schema_2020_12_tool',
-  description = 'Tool with JSON Schema 2020-12 features',
+register('json_schema_2020_12_tool', 'Tool with JSON Schema 2020-12 features', function(ctx, args) ctx(args) end, {
   input_schema = {
     ['$schema'] = 'https://json-schema.org/draft/2020-12/schema',
     type = 'object',
@@ -202,26 +173,19 @@ register({
     ['else'] = { required = { 'email' } },
     additionalProperties = false,
   },
-  execute = function(ctx, args) ctx(args) end,
 })
 
 -- Resources --------------------------------------------------------------------------------------------------------
 
-mcp.register_resource({
-  uri = 'test://static-text',
-  name = 'static-text',
-  description = 'Text',
-  mime_type = 'text/plain',
-  read = function(ctx) ctx('This is the content of the static text resource.') end,
-})
+local function resource(name, mime_type, value)
+  local function read(ctx) ctx(value) end
+  local uri = 'test://' .. name
+  mcp.register_resource({ uri = uri, name = name, description = name, mime_type = mime_type, read = read })
+end
 
-mcp.register_resource({
-  uri = 'test://static-binary',
-  name = 'static-binary',
-  description = 'An image',
-  mime_type = 'image/png',
-  read = function(ctx) ctx({ blob = PNG }) end,
-})
+resource('static-text', 'text/plain', 'This is the content of the static text resource.')
+resource('static-binary', 'image/png', { blob = PNG })
+resource('watched-resource', nil, 'Watched resource content')
 
 mcp.register_resource({
   uri_template = 'test://template/{id}/data',
@@ -231,13 +195,6 @@ mcp.register_resource({
   read = function(ctx, params)
     ctx(vim.json.encode({ id = params.id, templateTest = true, data = 'Data for ID: ' .. params.id }))
   end,
-})
-
-mcp.register_resource({
-  uri = 'test://watched-resource',
-  name = 'watched-resource',
-  description = 'Text that can be watched',
-  read = function(ctx) ctx('Watched resource content') end,
 })
 
 -- Prompts ----------------------------------------------------------------------------------------------------------

@@ -2,24 +2,15 @@
 
 local mcp = require('mcp-tools')
 
----@param name string
----@param description string
----@param run fun(ctx: table, args: table): any
----@param args? table
 local function tool(name, description, run, args)
   mcp.register({ name = name, description = description, args = args, annotations = { read_only = true }, run = run })
 end
 
----@param properties table
----@param required? string[]
 local function object(properties, required) return { type = 'object', properties = properties, required = required } end
 
 local STRING = { type = 'string' }
 local NAME = object({ name = STRING }, { 'name' })
 
----@param ctx table
----@param message string
----@param schema table
 local function elicit(ctx, message, schema)
   local answer, err = ctx:elicit(message, schema)
   if not answer then
@@ -28,19 +19,16 @@ local function elicit(ctx, message, schema)
   return ('User response: action=%s, content=%s'):format(answer.action, vim.json.encode(answer.content or {}))
 end
 
----@param message string
----@param schema table
 local function form(message, schema)
   return { method = 'elicitation/create', params = { message = message, requestedSchema = schema } }
 end
 
----@param text string
 local function prompt(text)
   local message = { role = 'user', content = { type = 'text', text = text } }
   return { messages = { message }, maxTokens = 100 }
 end
 
---- Asks for one thing, and makes a text of the answer.
+--- Registers a tool that asks for one thing, and returns a text made from the answer.
 local function ask(name, description, key, request, text)
   tool(name, description, function(ctx)
     local answers, err = ctx:request_inputs({ [key] = request })
@@ -63,7 +51,7 @@ end, { prompt = { type = 'string', required = true } })
 
 tool(
   'test_elicitation',
-  'Asks the person',
+  'Asks the user',
   function(ctx, args)
     return elicit(ctx, args.message, object({ username = STRING, email = STRING }, { 'username', 'email' }))
   end,
@@ -88,9 +76,15 @@ tool(
   end
 )
 
---- `{ const, title }` for each pair.
-local function titled(pairs_)
-  return vim.tbl_map(function(pair) return { const = pair[1], title = pair[2] } end, pairs_)
+local OPTIONS = { 'option1', 'option2', 'option3' }
+
+--- Three choices with titles such as 'First Option'.
+local function titled(kind)
+  local list = {}
+  for i, ordinal in ipairs({ 'First', 'Second', 'Third' }) do
+    list[i] = { const = 'value' .. i, title = ordinal .. ' ' .. kind }
+  end
+  return list
 end
 
 tool(
@@ -101,27 +95,15 @@ tool(
       ctx,
       'Please select options from the enum fields',
       object({
-        untitledSingle = { type = 'string', enum = { 'option1', 'option2', 'option3' } },
-        titledSingle = {
-          type = 'string',
-          oneOf = titled({ { 'value1', 'First Option' }, { 'value2', 'Second Option' }, { 'value3', 'Third Option' } }),
-        },
+        untitledSingle = { type = 'string', enum = OPTIONS },
+        titledSingle = { type = 'string', oneOf = titled('Option') },
         legacyEnum = {
           type = 'string',
           enum = { 'opt1', 'opt2', 'opt3' },
           enumNames = { 'Option One', 'Option Two', 'Option Three' },
         },
-        untitledMulti = { type = 'array', items = { type = 'string', enum = { 'option1', 'option2', 'option3' } } },
-        titledMulti = {
-          type = 'array',
-          items = {
-            anyOf = titled({
-              { 'value1', 'First Choice' },
-              { 'value2', 'Second Choice' },
-              { 'value3', 'Third Choice' },
-            }),
-          },
-        },
+        untitledMulti = { type = 'array', items = { type = 'string', enum = OPTIONS } },
+        titledMulti = { type = 'array', items = { anyOf = titled('Choice') } },
       })
     )
   end

@@ -1,4 +1,4 @@
---- What the conformance suite expects of tools whose calls become tasks. The tests shorten the time until then.
+--- What the conformance suite expects of tools whose calls become tasks, which tests make happen sooner.
 
 local mcp = require('mcp-tools')
 

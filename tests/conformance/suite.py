@@ -22,11 +22,11 @@ EXPECTED = Path(__file__).with_name("expected-failures.yml")
 ENTRY = re.compile(r"  - (?P<name>[\w-]+(?::\S+)?) # \S.*")
 RESULT_FOLDER = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 
-# Says of every message whether it fits the schema, in scenarios that tested nothing too.
+# Checks every message against the schema, also in scenarios that test nothing.
 GENERIC = "wire-schema-valid"
 PASSED, NOTE = "SUCCESS", "INFO"
 
-# What a check must have seen; the check alone would also pass on some error result.
+# What a check must have seen; the check alone would also pass on some errors.
 PROOFS: dict[str, str] = {
     "tools-call-simple-text": '"This is a simple text response for testing."',
     "tools-call-error": "This tool intentionally returns an error for testing",
@@ -49,8 +49,6 @@ _listed: dict[tuple[Path, tuple[str, ...]], set[str]] = {}
 
 @dataclass
 class Scenario:
-    """What one scenario came to."""
-
     name: str
     faults: dict[str, str] = field(default_factory=dict)
     passed: set[str] = field(default_factory=set)
@@ -58,14 +56,12 @@ class Scenario:
 
 @dataclass
 class Report:
-    """What one run of a suite came to."""
-
     scenarios: dict[str, Scenario]
     counts: Counter[str]
     output: str
 
     def complaints(self, expected: Iterable[str]) -> list[str]:
-        """What is wrong: faults that were not expected, and expected ones that did not come."""
+        """Faults that were not expected, and expected ones that did not occur."""
         entries = set(expected)
         found = []
         for scenario in self.scenarios.values():
@@ -83,7 +79,7 @@ class Report:
 
 
 def judge(name: str, checks: list[dict[str, Any]]) -> Scenario:
-    """What the checks of one scenario say."""
+    """The result of one scenario from its checks."""
     scenario = Scenario(name)
     for check in checks:
         status, details = check["status"], json.dumps(check.get("details"), ensure_ascii=False)
@@ -92,7 +88,7 @@ def judge(name: str, checks: list[dict[str, Any]]) -> Scenario:
         if status != PASSED:
             scenario.faults[check["id"]] = f"{status}: {check.get('errorMessage') or details}"
         elif "Unknown tool: " in details:
-            scenario.faults[check["id"]] = f"passed on a tool that is not there: {details}"
+            scenario.faults[check["id"]] = f"passed on an unknown tool: {details}"
         elif PROOFS.get(check["id"], "") not in details:
             scenario.faults[check["id"]] = f"passed on something else: {details}"
         else:
@@ -109,8 +105,8 @@ async def run(suite: Path, url: str, *args: str, folder: Path) -> Report:
     Args:
         suite: STABLE or ALPHA.
         url: the endpoint.
-        args: which scenarios, in the suite's own words.
-        folder: empty; for what the suite writes.
+        args: options of the suite that select scenarios.
+        folder: an empty directory for its output.
     """
     done = await node.run(
         suite, "server", "--url", url, *args, "-o", str(folder), home=folder, timeout=50_000
@@ -120,7 +116,7 @@ async def run(suite: Path, url: str, *args: str, folder: Path) -> Report:
     counts: Counter[str] = Counter()
     for result in sorted(folder.glob("*/checks.json")):
         match = RESULT_FOLDER.fullmatch(result.parent.name)
-        assert match, f"where is the scenario's name in {result.parent.name}?"
+        assert match, f"no name of a scenario in {result.parent.name}"
         checks = json.loads(result.read_text())
         name = match["scenario"]
         assert name not in scenarios

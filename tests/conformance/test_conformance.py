@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conformance import suite
 from tests.support import bridge
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 from tests.support.proxy import proxied
 
 FIXTURES = "\n".join(
@@ -36,13 +35,11 @@ RUNS = {
         "2026-07-28",
     ],
 )
-async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path) -> None:
-    """Every check of every scenario passes, except those of expected-failures.yml, which all fail."""
+async def test_only_expected_checks_fail(run: str, spawn_nvim: Spawn, tmp_path: Path) -> None:
     program, args, listing = RUNS[run]
     setup = bridge.with_limits("{ tool_prefix = '' }", task_after=300)
     server = await bridge.start(spawn_nvim, setup=setup, init=FIXTURES)
-    # The suite has no way to send a token. `test_reconnection` loses its connection after the priming event
-    # and one message: a tool cannot close it, and it is the way back that matters.
+    # The suite cannot send a token. The proxy cuts the connection of `test_reconnection`, as a tool cannot.
     async with proxied(server.port, server.token, cut=b'"test_reconnection"') as proxy:
         report = await suite.run(program, f"http://localhost:{proxy.port}/mcp", *args, folder=tmp_path)
     print(dict(report.counts))
@@ -51,8 +48,7 @@ async def test_conforms(run: str, spawn_nvim: Callable[..., Awaitable[Nvim]], tm
 
 
 @pytest.mark.slow
-async def test_expectations_name_what_exists(tmp_path: Path) -> None:
-    """An entry of expected-failures.yml that no suite has would excuse nothing, for ever."""
+async def test_expected_failures_name_existing_scenarios(tmp_path: Path) -> None:
     known: set[str] = set()
     for program, _, listing in RUNS.values():
         known |= await suite.required(program, *listing, folder=tmp_path)

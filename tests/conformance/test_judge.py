@@ -1,4 +1,4 @@
-"""The judgement itself: what a suite's own summary would let pass must not pass here."""
+"""The judgement is stricter than the suites' own summaries."""
 
 from __future__ import annotations
 
@@ -33,19 +33,16 @@ def complaints(scenario: str, checks: list[dict[str, Any]], *expected: str) -> l
     ],
     ids=["nothing", "notes", "form", "failed", "skipped", "warned", "schema", "same name", "no such tool"],
 )
-def test_what_does_not_pass(checks: list[dict[str, Any]]) -> None:
-    """Anything but a check of the scenario's own that succeeded, and nothing else, is a fault."""
+def test_anything_but_successful_checks_is_a_fault(checks: list[dict[str, Any]]) -> None:
     assert complaints("scenario", checks)
     assert complaints("scenario", checks, "scenario") == []
 
 
-def test_what_passes() -> None:
-    """Notes and the check of the form do no harm."""
+def test_notes_and_the_schema_check_do_no_harm() -> None:
     assert complaints("scenario", [check("SUCCESS"), check("INFO", "note"), check("SUCCESS", GENERIC)]) == []
 
 
 def test_a_success_needs_its_proof() -> None:
-    """An error result with text is no simple text, although the suite takes it for one."""
     name = "tools-call-simple-text"
     wrong = {"result": {"isError": True, "content": [{"type": "text", "text": "Error: no"}]}}
     right = {"result": {"content": [{"type": "text", "text": "This is a simple text response for testing."}]}}
@@ -53,15 +50,13 @@ def test_a_success_needs_its_proof() -> None:
     assert complaints(name, [check("SUCCESS", name, details=right)]) == []
 
 
-def test_expectations_of_single_checks() -> None:
-    """An entry for one check excuses that one alone."""
+def test_an_entry_for_a_check_excuses_only_that_check() -> None:
     checks = [check("FAILURE", "a"), check("FAILURE", "b"), check("SUCCESS", "c")]
     assert len(complaints("scenario", checks, "scenario:a")) == 1
     assert complaints("scenario", checks, "scenario:a", "scenario:b") == []
 
 
 @pytest.mark.parametrize("entry", ["scenario", "scenario:check"])
-def test_stale_expectations(entry: str) -> None:
-    """An entry whose scenario or check passes has to go; one of another suite's scenario is no concern."""
+def test_an_entry_that_passes_is_stale(entry: str) -> None:
     assert complaints("scenario", [check("SUCCESS")], entry)
     assert complaints("other", [check("SUCCESS")], entry) == []

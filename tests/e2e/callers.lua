@@ -1,66 +1,44 @@
---- Tools that behave in every way a caller has to show, and the callers of this editor, started in the same way:
---- `callers[name](tool, args)`. Their observations are in `_G.seen` (progress, states, outcome); `_G.seen.stop()`
---- cancels the call.
+--- Tools with every kind of outcome, and the callers of this editor: `callers[name](tool, args)` starts a call.
+--- `_G.seen` has its progress, states and outcome; `_G.seen.stop()` cancels it.
 
 local errors = mcp_tools.errors
 
-local function tool(name, definition)
-  definition.name, definition.description = name, name
-  if definition.needs_approval == nil then
-    definition.needs_approval = false
-  end
-  mcp_tools.register(definition)
+local content = mcp_tools.content
+
+local function tool(name, execute, more)
+  local definition = { name = name, description = name, needs_approval = false, execute = execute }
+  mcp_tools.register(vim.tbl_extend('force', definition, more or {}))
 end
 
-tool('says', {
-  args = { value = { type = 'string', required = true }, times = { type = 'integer', default = 1 } },
-  execute = function(ctx, args) ctx(('%s to %s, %d times'):format(args.value, ctx.host, args.times)) end,
-})
-tool('data', {
-  execute = function(ctx) ctx({ list = { 1, 2.5 }, empty = {} }) end,
-})
-tool('promises', {
+tool(
+  'says',
+  function(ctx, args) ctx(('%s to %s, %d times'):format(args.value, ctx.host, args.times)) end,
+  { args = { value = { type = 'string', required = true }, times = { type = 'integer', default = 1 } } }
+)
+tool('data', function(ctx) ctx({ list = { 1, 2.5 }, empty = {} }) end)
+tool('promises', function(ctx) ctx({ n = 'none' }) end, {
   output_schema = { type = 'object', properties = { n = { type = 'integer' } }, required = { 'n' } },
-  execute = function(ctx) ctx({ n = 'none' }) end,
 })
-tool('fails', {
-  execute = function(ctx) ctx(nil, 'not today') end,
-})
-tool('misses', {
-  execute = function(ctx) ctx(nil, { code = 'not_found', message = 'no such thing' }) end,
-})
-tool('refuses', {
-  execute = function(ctx)
-    ctx(mcp_tools.content.result({ content = { mcp_tools.content.text('it went wrong') }, is_error = true }))
-  end,
-})
-tool('throws', {
-  execute = function() error('a fault of the code') end,
-})
-tool('tarries', { timeout = 30, execute = function() end })
-tool('denied', {
-  execute = function(ctx) ctx('it ran') end,
-})
-tool('garbles', {
-  execute = function(ctx) ctx({ inner = { '\255\254' } }) end,
-})
-tool('shows', {
-  execute = function(ctx) ctx({ mcp_tools.content.text('a picture'), mcp_tools.content.image('\1\2', 'image/png') }) end,
-})
-tool('steps', {
+tool('fails', function(ctx) ctx(nil, 'not today') end)
+tool('misses', function(ctx) ctx(nil, { code = 'not_found', message = 'no such thing' }) end)
+tool('refuses', function(ctx) ctx(content.result({ content = { content.text('it went wrong') }, is_error = true })) end)
+tool('throws', function() error('a fault of the code') end)
+tool('tarries', function() end, { timeout = 30 })
+tool('denied', function(ctx) ctx('it ran') end)
+tool('garbles', function(ctx) ctx({ inner = { '\255\254' } }) end)
+tool('shows', function(ctx) ctx({ content.text('a picture'), content.image('\1\2', 'image/png') }) end)
+tool('steps', nil, {
   run = function(ctx)
     ctx:progress(1, 2, 'half')
     coroutine.yield('so far')
-    ctx:await(function(done) _G.go_on = done end)
+    ctx:await(function(done) _G.proceed = done end)
     return 'all'
   end,
 })
-tool('waits', {
-  execute = function(ctx)
-    _G.begun = true
-    ctx:on_cancel(function(reason) _G.stopped = reason end)
-  end,
-})
+tool('waits', function(ctx)
+  _G.begun = true
+  ctx:on_cancel(function(reason) _G.stopped = reason end)
+end)
 
 local function see()
   _G.seen = { progress = {}, states = {} }
@@ -71,7 +49,7 @@ local function kind_of(err)
   return errors.is_validation_failure(err) and 'validation' or errors.is_domain_failure(err) and 'domain' or 'other'
 end
 
---- Hooks that note what happens on the way.
+--- Hooks that record progress and states.
 local function hooks_of(found)
   return function(progress) table.insert(found.progress, progress.message) end, function(state)
     table.insert(found.states, state)
@@ -79,7 +57,7 @@ local function hooks_of(found)
 end
 
 local function text_of(value)
-  local result = require('mcp-tools.content').as_result(value)
+  local result = content.as_result(value)
   return result and result.content[1].text or type(value) == 'string' and value or probe.json.encode(value)
 end
 
@@ -90,7 +68,7 @@ function callers.call(name, args)
   local on_progress, on_state = hooks_of(found)
   local opts = { on_progress = on_progress, on_state = on_state }
   local handle = mcp_tools.call(name, args, opts, function(value, err)
-    local result = require('mcp-tools.content').as_result(value)
+    local result = content.as_result(value)
     local ok = not err and not (result and result.is_error)
     found.outcome = { ok = ok, text = err and err.message or text_of(value), code = err and err.code }
     found.outcome.kind = err and kind_of(err)
@@ -98,7 +76,7 @@ function callers.call(name, args)
   function found.stop() handle:cancel() end
 end
 
---- What a person sees: the window of `:McpTools call`.
+--- What the user sees: the window of `:McpTools call`.
 function callers.command(name, args)
   local found, window = see(), 'mcp-tools://call ' .. name
   if vim.fn.bufexists(window) == 1 then
@@ -125,7 +103,7 @@ function callers.command(name, args)
   function found.stop() vim.cmd('McpTools cancel') end
 end
 
---- Any assistant in the editor that has no file of its own.
+--- Any other assistant in the editor.
 function callers.assistant(name, args)
   local found = see()
   local hooks = {}
@@ -137,7 +115,7 @@ function callers.assistant(name, args)
   function found.stop() handle:cancel() end
 end
 
---- CodeCompanion's side of its contract: one tool is resolved, its commands are run, its output goes to a chat.
+--- CodeCompanion: resolves a tool, runs its commands, and puts its output into a chat.
 function callers.codecompanion(name, args)
   local found = see()
   local on_progress, on_state = hooks_of(found)
@@ -156,19 +134,19 @@ function callers.codecompanion(name, args)
   end
   local returned = resolved.cmds[1](meta.tools, args, {
     output_cb = function(message)
-      assert(not ended, 'told twice')
+      assert(not ended, 'answered twice')
       ended = message.status
       resolved.output[ended](resolved, { message.data }, meta)
     end,
   })
-  assert(returned == nil, 'it has answered already')
+  assert(returned == nil, 'it must answer later')
   function found.stop()
     local event = { pattern = 'CodeCompanionChatStopped', data = { bufnr = buffer } }
     vim.api.nvim_exec_autocmds('User', event)
   end
 end
 
---- Avante's side of its contract; a request that is stopped it ends by itself.
+--- Avante, which ends a stopped request itself.
 function callers.avante(name, args)
   local found = see()
   local list = vim.tbl_filter(
@@ -181,17 +159,17 @@ function callers.avante(name, args)
     table.insert(found.states, line:match('^%a.*$'))
   end
   function opts.on_complete(result, err)
-    assert(not found.outcome, 'told twice')
+    assert(not found.outcome, 'answered twice')
     found.outcome = { ok = err == nil, text = err or result }
   end
-  assert(list[1].func(args, opts) == nil, 'it has answered already')
+  assert(list[1].func(args, opts) == nil, 'it must answer later')
   function found.stop()
     opts.on_complete(nil, 'cancelled')
     vim.api.nvim_exec_autocmds('User', { pattern = 'AvanteLLMEscape' })
   end
 end
 
---- MCP Hub's side of its contract; it hears of nothing on the way.
+--- MCP Hub, which has no progress.
 function callers.mcphub(name, args)
   local found = see()
   local list = vim.tbl_filter(
@@ -200,8 +178,8 @@ function callers.mcphub(name, args)
   )
   local response = {}
   function response:send(result)
-    assert(not found.outcome, 'told twice')
+    assert(not found.outcome, 'answered twice')
     found.outcome = { ok = not result.isError, text = result.content[1].text }
   end
-  assert(list[1].handler({ params = args }, response) == nil, 'it has answered already')
+  assert(list[1].handler({ params = args }, response) == nil, 'it must answer later')
 end

@@ -1,15 +1,14 @@
-"""Fixtures of the end-to-end tests: one bridge for a module or several, and a client over each transport.
+"""Fixtures of the end-to-end tests: bridges for one module or several, and transports of clients.
 
-Modules that use `tools_bridge` run on one event loop (`pytestmark` in them says so), since its Neovim
-lives as long as the module; what it remembers is reset before each test. Where nothing of one module disturbs
-another, `common_bridge` and `common_tools` live as long as the session, and so does the loop.
+Modules that use `tools_bridge` share its event loop (`pytestmark`); its state is reset before each test.
+`common_bridge` and `common_tools` live as long as the session.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support import terminal
-from tests.support.bridge import ROOT_TOOLS, Bridge, Transport
+from tests.support.bridge import ROOT_TOOLS, Bridge, Start, Transport
 from tests.support.captures import Captures, join
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Spawn
 from tests.support.shared import Keep, bridge_of
 from tests.support.terminal import Terminal
 
@@ -30,27 +29,27 @@ HERE = Path(__file__).parent
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Captures that were written by the runs of several Neovims become one where they are the same."""
+    """Joins equal captures of several Neovims."""
     if session.config.getoption("--update-captures") and not hasattr(session.config, "workerinput"):
         join(HERE, nvims.REQUIRED)
 
 
 @pytest.fixture
 def captures(request: pytest.FixtureRequest, nvim_version: str) -> Captures:
-    """The captures that are kept beside the tests: `captures.matches("dashboard/open", text)`."""
+    """The stored captures: `captures.matches("dashboard/open", text)`."""
     return Captures(HERE, nvim_version, request.config.getoption("--update-captures"))
 
 
 @pytest.fixture(params=["sessions", "stateless"])
 def transport(request: pytest.FixtureRequest) -> Transport:
-    """How the client talks to the bridge. SSE carries the same sessions; test_calls.py covers it."""
+    """Without SSE, which has the same sessions; test_calls.py covers it."""
     chosen: Transport = request.param
     return chosen
 
 
 @pytest.fixture
-def start_bridge(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
-    """Start a Neovim and a bridge of this test's own: `await start_bridge(init="…", setup="{…}")`."""
+def start_bridge(spawn_nvim: Spawn) -> Start:
+    """Starts a Neovim and a bridge for this test: `await start_bridge(init="…", setup="{…}")`."""
 
     async def start(**options: Any) -> Bridge:
         return await support.start(spawn_nvim, **options)
@@ -69,7 +68,7 @@ async def module_bridge(nvim_version: str) -> AsyncIterator[Bridge]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def tools_bridge(module_bridge: Bridge) -> Bridge:
-    """A bridge that offers the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
+    """A bridge with the tools of tests/e2e/tools.lua, in their initial state."""
     await module_bridge.nvim.lua(ROOT_TOOLS)
     return module_bridge
 
@@ -82,21 +81,10 @@ async def common_bridge(nvim_version: str, keep: Keep) -> Bridge:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def common_tools(common_bridge: Bridge) -> Bridge:
-    """The same with the tools of tests/e2e/tools.lua, as if nothing had happened yet."""
+    """The same with the tools of tests/e2e/tools.lua, in their initial state."""
     await common_bridge.nvim.lua(ROOT_TOOLS)
     return common_bridge
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def attended_bridge(nvim_version: str, keep: Keep) -> Bridge:
-    """A bridge whose editor has a screen, and so a person to ask."""
-    bridge = await keep(nvim_version)
-    if not await bridge.nvim.request("nvim_list_uis"):
-        await bridge.nvim.attach_ui()
-    return bridge
-
-
-# At a terminal --------------------------------------------------------------------------------------
 
 SCREEN_INIT = """
 _G.mcp_tools = require('mcp-tools')
@@ -117,17 +105,14 @@ Open = Callable[..., AbstractAsyncContextManager[Terminal]]
 
 @pytest.fixture
 def open_terminal(nvim_program: Path, home: Home) -> Open:
-    """Open a terminal with Neovim and the test tools in it: `async with open_terminal(…) as terminal`.
-
-    `init` is more of the person's init.lua; other options are those of `terminal.opened`.
-    """
+    """Opens a terminal with Neovim and the test tools; `init` is more Lua, others as in `terminal.opened`."""
 
     @contextlib.asynccontextmanager
     async def opened(*, autostart: bool = False, init: str = "", **options: Any) -> AsyncIterator[Terminal]:
         first = SCREEN_INIT.format(python=sys.executable, autostart="true" if autostart else "false")
         async with terminal.opened(nvim_program, home, init_lua=first + init, **options) as screen:
             yield screen
-            # Such a question holds the editor, and whoever waits for it.
+            # This prompt blocks the editor.
             assert "Press ENTER" not in await screen.screen()
 
     return opened
@@ -135,7 +120,7 @@ def open_terminal(nvim_program: Path, home: Home) -> Open:
 
 @pytest.fixture
 async def bridge(screen: Terminal) -> Bridge:
-    """The bridge of the Neovim that a module has in its terminal."""
+    """The bridge of the Neovim in the module's terminal."""
     return await support.ready(screen.nvim)
 
 
@@ -148,7 +133,7 @@ async def idle(open_terminal: Open) -> AsyncIterator[Terminal]:
 
 @pytest.fixture
 async def served(open_terminal: Open) -> AsyncIterator[Terminal]:
-    """A terminal whose Neovim has started its bridge by itself."""
+    """A terminal whose Neovim has started its bridge automatically."""
     async with open_terminal(autostart=True) as screen:
         await screen.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
         yield screen

@@ -25,28 +25,15 @@ local function server(dispatchers)
   local function publish(params)
     local document = params.textDocument
     local text = document.text or params.contentChanges[1].text
-    vim.defer_fn(
-      function()
-        dispatchers.notification('textDocument/publishDiagnostics', {
-          uri = document.uri,
-          version = document.version,
-          diagnostics = diagnostics_of(text),
-        })
-      end,
-      _G.delay
-    )
+    local published = { uri = document.uri, version = document.version, diagnostics = diagnostics_of(text) }
+    vim.defer_fn(function() dispatchers.notification('textDocument/publishDiagnostics', published) end, _G.delay)
   end
   return {
     request = function(method, _, callback)
       count = count + 1
-      vim.schedule(
-        function()
-          callback(
-            nil,
-            method == 'initialize' and { capabilities = { textDocumentSync = 1, hoverProvider = true } } or nil
-          )
-        end
-      )
+      local capabilities = { textDocumentSync = 1, hoverProvider = true }
+      local result = method == 'initialize' and { capabilities = capabilities } or nil
+      vim.schedule(function() callback(nil, result) end)
       return true, count
     end,
     notify = function(method, params)

@@ -1,4 +1,4 @@
--- Tools that look at the files of their client. `Seen` tells the tests what happened inside the editor.
+-- Tools that read the files of their client. `Seen` records what happened inside the editor.
 
 _G.Seen = { cancelled = {}, errors = {} }
 
@@ -7,7 +7,7 @@ local function tool(name, def)
   require('mcp-tools').register(def)
 end
 
---- What the call ends with; an error is noted with all that it says.
+--- Ends the call; an error is recorded with all its fields.
 local function give(ctx, value, err)
   if err then
     table.insert(Seen.errors, err)

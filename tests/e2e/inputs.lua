@@ -1,4 +1,4 @@
--- Tools that ask their client. `Seen` (tools.lua) tells the tests what happened inside the editor.
+-- Tools that ask their client. `Seen` (as in tools.lua) records what happened inside the editor.
 
 _G.Seen = { cancelled = {}, answers = 0 }
 
@@ -9,12 +9,7 @@ local function tool(name, run, more)
   require('mcp-tools').register(vim.tbl_extend('force', def, more or {}))
 end
 
-local function give(ctx, value, err)
-  if err then
-    return ctx(nil, err)
-  end
-  return value
-end
+local function give(ctx, value, err) return err and ctx(nil, err) or value end
 
 local function question(text)
   return { messages = { { role = 'user', content = { type = 'text', text = text } } }, maxTokens = 10 }

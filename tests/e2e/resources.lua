@@ -1,20 +1,16 @@
--- Resources and prompts for the end-to-end tests; `Watched` tells whether the first one is watched.
+-- Resources and prompts for the end-to-end tests; `Watched` records whether the first one is watched.
 
 _G.Watched = { count = 0 }
 
 local mcp = require('mcp-tools')
 local content = mcp.content
 
-local function resource(def)
-  def.description = def.description or def.name
-  mcp.register_resource(def)
+local function resource(name, mime_type, read, more)
+  local def = { uri = 'e2e://' .. name, name = name, description = name, mime_type = mime_type, read = read }
+  mcp.register_resource(vim.tbl_extend('force', def, more or {}))
 end
 
-resource({
-  uri = 'e2e://text',
-  name = 'text',
-  mime_type = 'text/markdown',
-  read = function(ctx) ctx('# Hällo') end,
+resource('text', 'text/markdown', function(ctx) ctx('# Hällo') end, {
   watch = function(changed)
     Watched.count = Watched.count + 1
     Watched.changed = changed
@@ -22,28 +18,16 @@ resource({
   end,
 })
 
-resource({
-  uri = 'e2e://bytes',
-  name = 'bytes',
-  mime_type = 'image/png',
-  read = function(ctx) ctx({ blob = '\0\1\255' }) end,
-})
+resource('bytes', 'image/png', function(ctx) ctx({ blob = '\0\1\255' }) end)
 
-resource({
-  uri = 'e2e://large',
-  name = 'large',
-  run = function() return ('x'):rep(11 * 1024 * 1024) end,
-})
+resource('large', nil, nil, { run = function() return ('x'):rep(11 * 1024 * 1024) end })
 
-resource({
-  uri = 'e2e://broken',
-  name = 'broken',
-  read = function() error('it broke') end,
-})
+resource('broken', nil, function() error('it broke') end)
 
-resource({
+mcp.register_resource({
   uri_template = 'e2e://item/{id}',
   name = 'item',
+  description = 'item',
   complete = {
     id = function(ctx, prefix)
       ctx(vim.tbl_filter(function(id) return vim.startswith(id, prefix) end, { 'one', 'other', 'two' }))
@@ -58,7 +42,7 @@ resource({
 mcp.register_prompt({
   name = 'greet',
   title = 'Greet',
-  description = 'Greets somebody',
+  description = 'Greets someone',
   args = {
     {
       name = 'name',

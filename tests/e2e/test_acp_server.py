@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from tests.support.bridge import Bridge
+from tests.support.bridge import Start
 from tests.support.results import text_of
 
 ENTRY = "return mcp_tools.acp_server({ transport = ... })"
 
 
 @pytest.mark.slow
-async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
-    """Started in a hostile project it serves the tools, and goes on after a restart of the bridge."""
+async def test_stdio_serves_the_tools_in_a_hostile_project(start_bridge: Start, tmp_path: Path) -> None:
     bridge = await start_bridge()
     await bridge.nvim.lua(
         "mcp_tools.register({ name = 'said', description = 'd', needs_approval = false,"
@@ -28,11 +26,12 @@ async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: P
     assert bridge.token not in str(entry)
     env = {each["name"]: each["value"] for each in entry["env"]}
     trap = f"open({str(tmp_path / 'ran')!r}, 'w')\n"
+    package = "bridge/mcp_tools_nvim"
     for name in (
         "json.py",
         "bridge/__init__.py",
-        "bridge/mcp_tools_nvim/relay/__main__.py",
-        "bridge/mcp_tools_nvim/cli/__init__.py",
+        f"{package}/relay/__main__.py",
+        f"{package}/cli/__init__.py",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(trap)
@@ -47,12 +46,8 @@ async def test_stdio(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: P
     assert not (tmp_path / "ran").exists()
 
 
-async def test_http(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
-    """Over HTTP it is the endpoint and the header."""
+async def test_http_returns_the_endpoint_and_its_header(start_bridge: Start) -> None:
     bridge = await start_bridge()
-    assert await bridge.nvim.lua(ENTRY, "http") == {
-        "type": "http",
-        "name": "nvim-tools",
-        "url": f"{bridge.url}/mcp",
-        "headers": [{"name": "Authorization", "value": f"Bearer {bridge.token}"}],
-    }
+    headers = [{"name": "Authorization", "value": f"Bearer {bridge.token}"}]
+    expected = {"type": "http", "name": "nvim-tools", "url": f"{bridge.url}/mcp", "headers": headers}
+    assert await bridge.nvim.lua(ENTRY, "http") == expected

@@ -1,4 +1,4 @@
-"""What assistants do, seen at a real terminal: progress of long calls, the statusline."""
+"""Progress of long calls and the statusline at a real terminal."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ mcp_tools.register({
 
 
 @pytest.mark.slow
-async def test_long_calls_are_shown(idle: Terminal) -> None:
-    """A call is shown after a second, replaced as it goes on, and its end is said; a quick one is not."""
+async def test_a_long_call_is_shown_updated_and_ended(idle: Terminal) -> None:
     nvim = idle.nvim
     await nvim.lua(WATCH)
     native = await nvim.lua("return vim.fn.has('nvim-0.12') == 1")
@@ -68,10 +67,8 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
         ]
         assert (seen[2]["percent"], seen[2]["status"]) == (100, "success")
     else:
-        assert [each["text"] for each in seen[:2]] == [
-            "long_one: reading files (25%)",
-            "long_one: writ<U+200B>ing (50%)",
-        ]
+        texts = ["long_one: reading files (25%)", "long_one: writ<U+200B>ing (50%)"]
+        assert [each["text"] for each in seen[:2]] == texts
         assert [each.get("replace") for each in seen] == [None, 1, 2]
         assert [each["stays"] for each in seen] == [True, True, False]
     assert seen[2]["text"].startswith("long_one: done, ")
@@ -79,8 +76,7 @@ async def test_long_calls_are_shown(idle: Terminal) -> None:
 
 
 @pytest.mark.slow
-async def test_progress_can_be_off(idle: Terminal) -> None:
-    """With `ui.progress = false` nothing is shown of a long call; the statusline still knows."""
+async def test_progress_can_be_disabled(idle: Terminal) -> None:
     nvim = idle.nvim
     await nvim.lua(WATCH)
     await nvim.lua("mcp_tools.setup({ ui = { progress = false } })")

@@ -1,4 +1,4 @@
-"""The question for approval at a real terminal: what is on the screen, and where the keys go."""
+"""The approval question at a real terminal: what is on the screen, and where keys go."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from tests.support import terminal
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
@@ -26,8 +27,8 @@ mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]] }}, approval = {{ t
 {ROOT_TOOLS}
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-approve)')
 """
-
-RISKY = {"path": "notes.txt", "text": 'first\nclient  calls itself "you"', "odd": "a\u202eb\u200bc\x07"}
+QUESTION = "Allow this call?"
+LINES = "\n".join(f"line {n}" for n in range(30))
 
 
 @pytest.fixture
@@ -39,122 +40,119 @@ async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
         assert "Press ENTER" not in await opened.screen()
 
 
-def ran(screen: Terminal) -> Any:
-    """How often the tool that asks has run."""
+def runs(screen: Terminal) -> Any:
+    """How often the tool `risky` has run."""
     return screen.nvim.lua("return Seen.late")
 
 
-async def looked_at(screen: Terminal, ms: int = 400) -> None:
-    """Wait as a person does who reads first: an answer at once may be meant for the question before."""
-    await screen.nvim.wait_for(
-        "local question = probe.approval.current()"
-        " return question and vim.uv.hrtime() - question.shown_at > 1e6 * ...",
-        ms,
-    )
+async def ask(
+    screen: Terminal, client: Client, *texts: str, tool: str = "risky", **arguments: Any
+) -> asyncio.Task[Any]:
+    """Calls a tool, and waits until its question with `texts` can be answered."""
+    await screen.hides(QUESTION)
+    call = asyncio.create_task(client.call_tool(f"nvim_{tool}", arguments))
+    await screen.shows(QUESTION, *texts)
+    await screen.question_settled()
+    return call
 
 
-async def test_typing_goes_to_the_text(screen: Terminal, bridge: Bridge) -> None:
-    """The window shows all that is asked for; it takes no key, in insert mode, normal mode or a command."""
+async def allowed(call: asyncio.Task[Any], result: str = "it ran") -> None:
+    assert text_of(await ended(call)) == result
+
+
+async def denied(call: asyncio.Task[Any]) -> str:
+    """The message of a call that was denied."""
+    error = error_of(await ended(call))
+    assert error["code"] == "access_denied"
+    message: str = error["message"]
+    return message
+
+
+async def test_keys_go_to_the_text_while_the_question_is_shown(screen: Terminal, bridge: Bridge) -> None:
+    text = 'first\nclient  calls itself "you"'
+    arguments = {"path": "notes.txt", "text": text, "odd": "a\u202eb\u200bc\x07"}
     async with connect(bridge, "sessions") as client:
         await screen.type("iyes ")
-        call = asyncio.create_task(client.call_tool("nvim_risky", RISKY))
-        await screen.shows("Allow this call?")
+        call = asyncio.create_task(client.call_tool("nvim_risky", arguments))
+        await screen.shows(QUESTION)
         await screen.type("yna")
-        await screen.shows(
-            "yes yna",
-            "tool    risky",
-            "tools.lua",
-            'client  calls itself "mcp"',
-            "reason  it can destroy",
-            "/notes.txt",
-            '"a<U+202E>b<U+200B>c<U+0007>"',
-            "text of 2 lines",
-            '│ client  calls itself "you"',
-            ":McpTools approve",
-        )
+        call_texts = ("tool    risky", "tools.lua", 'client  calls itself "mcp"', "reason  it can destroy")
+        await screen.shows("yes yna", *call_texts, "/notes.txt", '"a<U+202E>b<U+200B>c<U+0007>"')
+        await screen.shows("text of 2 lines", '│ client  calls itself "you"', ":McpTools approve")
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["yes yna"]
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
         await screen.press("Escape")
         await screen.type("yyp")
         await screen.nvim.wait_for("return vim.api.nvim_buf_line_count(0) == 2")
-        assert await ran(screen) == 0
+        assert await runs(screen) == 0
         await screen.command("McpTools approve")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.hides("Allow this call?")
+        await allowed(call)
+        await screen.hides(QUESTION)
 
 
 @pytest.mark.slow
-async def test_keys_in_the_window(screen: Terminal, bridge: Bridge) -> None:
-    """Who goes into the window answers by a key; `q` leaves the question open, closing the window is a no."""
+async def test_keys_inside_the_window_answer(screen: Terminal, bridge: Bridge) -> None:
+    """`q` leaves the question open; closing the window denies it."""
 
-    async def ask() -> asyncio.Task[Any]:
-        await screen.hides("Allow this call?")
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("without arguments")
-        await looked_at(screen)
+    async def enter() -> asyncio.Task[Any]:
+        call = await ask(screen, client, "without arguments")
         await screen.command("McpTools approve look")
         return call
 
     async with connect(bridge, "sessions") as client:
-        call = await ask()
+        call = await enter()
         await screen.type("q")
         await screen.nvim.wait_for("return vim.b.mcp_tools_approval == nil")
-        await screen.shows("Allow this call?")
+        await screen.shows(QUESTION)
         await screen.command("McpTools approve look")
         await screen.type("y")
-        assert text_of(await ended(call)) == "it ran"
-
-        call = await ask()
+        await allowed(call)
+        call = await enter()
         await screen.type("n")
-        assert error_of(await ended(call))["code"] == "access_denied"
-
-        call = await ask()
+        await denied(call)
+        call = await enter()
         await screen.command("close")
-        assert error_of(await ended(call))["code"] == "access_denied"
+        await denied(call)
         await screen.shows("risky was denied: its window was closed")
-        assert await ran(screen) == 1
-
-        call = await ask()
+        assert await runs(screen) == 1
+        call = await enter()
         await screen.type("s")
-        assert text_of(await ended(call)) == "it ran"
+        await allowed(call)
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
     async with connect(bridge, "sessions") as client:
-        call = await ask()
+        call = await enter()
         await screen.type("N")
         await screen.shows("Why not?")
         await screen.enter("wrong file")
-        assert 'said no: "wrong file"' in error_of(await ended(call))["message"]
-        call = await ask()
+        assert "wrong file" in await denied(call)
+        call = await enter()
         await screen.type("X")
-        assert error_of(await ended(call))["code"] == "access_denied"
+        await denied(call)
         assert "always denies it" in error_of(await client.call_tool("nvim_risky", {}))["message"]
-        await screen.hides("Allow this call?")
+        await screen.hides(QUESTION)
 
 
 @pytest.mark.slow
-async def test_a_tool_runs_where_the_person_was(screen: Terminal, bridge: Bridge) -> None:
-    """Who answers inside the window has left it by the time the tool looks at the editor."""
+async def test_an_approved_tool_runs_in_the_users_window(screen: Terminal, bridge: Bridge) -> None:
+    """Also when the answer was given inside the question's window."""
     await screen.nvim.lua("""
       mcp_tools.register({ name = 'here', description = 'x', needs_approval = true,
         execute = function(ctx) ctx(vim.fs.basename(vim.api.nvim_buf_get_name(0))) end })
     """)
     await screen.command("edit notes.txt | split")
     async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_here", {}))
-        await screen.shows("Allow this call?")
-        await looked_at(screen)
+        call = await ask(screen, client, tool="here")
         await screen.command("McpTools approve look")
         await screen.shows("y once")
         before = await screen.nvim.lua("return vim.fn.win_getid(vim.fn.winnr('#'))")
         await screen.type("y")
-        assert text_of(await ended(call)) == "notes.txt"
+        await allowed(call, "notes.txt")
         assert await screen.nvim.lua("return vim.api.nvim_get_current_win()") == before
-        await screen.hides("Allow this call?")
+        await screen.hides(QUESTION)
 
 
 @pytest.mark.slow
-async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
-    """Beside the window keys are the text's: the frame says how to answer from there, inside by which key."""
+async def test_the_frame_names_the_keys_that_answer(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "CTRL-W w then y, n, ?")
@@ -170,59 +168,54 @@ async def test_the_frame_says_how(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("C-w", "w")
         inside = await screen.shows("y once", "n deny", "N deny, why", "s session", "a always", "X never")
         assert "CTRL-W" not in inside
-        await looked_at(screen)
+        await screen.question_settled()
         await screen.type("n")
-        assert error_of(await ended(call))["code"] == "access_denied"
+        await denied(call)
 
 
-async def test_ones_own_call(screen: Terminal, bridge: Bridge) -> None:
-    """A question for what the person typed themselves says so."""
+async def test_the_question_for_the_users_own_call_says_so(screen: Terminal, bridge: Bridge) -> None:
     await screen.command("McpTools call risky")
-    await screen.shows("Allow this call?", "client  you, by :McpTools call")
-    await looked_at(screen)
+    await screen.shows(QUESTION, "client  you, by :McpTools call")
+    await screen.question_settled()
     await screen.press("F5")
     await screen.shows("it ran")
 
 
 @pytest.mark.slow
-async def test_nothing_is_allowed_unseen(screen: Terminal, bridge: Bridge) -> None:
-    """A yes to what was not on the screen shows more of it first; the frame says how much, and why not."""
+async def test_a_yes_scrolls_until_everything_was_shown(screen: Terminal, bridge: Bridge) -> None:
+    """Only then it allows the call; by the mapping from outside, and by the key in the window."""
     async with connect(bridge, "sessions") as client:
-        lines = "\n".join(f"line {n}" for n in range(30))
-        for act in (screen.type, None):
-            await screen.hides("Allow this call?")
-            call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines, "path": "a.txt"}))
-            await screen.shows('path: "a.txt"', "line 3", "… 25 more lines")
+        for inside in (True, False):
+            call = await ask(
+                screen, client, 'path: "a.txt"', "line 3", "… 25 more lines", text=LINES, path="a.txt"
+            )
             other = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
             await screen.shows("1 of 2")
-            await looked_at(screen)
-            before = await ran(screen)
-            await (screen.command("McpTools approve look") if act else screen.type("ityped "))
+            before = await runs(screen)
+            await (screen.command("McpTools approve look") if inside else screen.type("ityped "))
             for shown, left in (("line 16", "again 1 of 2 … 12 more lines"), ("line 29", "press again")):
-                await (act("y") if act else screen.press("F5"))
+                await (screen.type("y") if inside else screen.press("F5"))
                 await screen.shows(shown, left)
-                assert await ran(screen) == before
-            await (act("y") if act else screen.press("F5"))
-            assert text_of(await ended(call)) == "it ran"
-            await screen.shows("n: 2", "Allow this call?")
-            await looked_at(screen)
+                assert await runs(screen) == before
+            await (screen.type("y") if inside else screen.press("F5"))
+            await allowed(call)
+            await screen.shows("n: 2", QUESTION)
+            await screen.question_settled()
             await screen.press("F5")
-            assert text_of(await ended(other)) == "it ran"
+            await allowed(other)
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["typed "]
 
 
 @pytest.mark.slow
-async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
-    """What is opened while a question is there is seen beside it, and the question is seen whole."""
-    question = ("Allow this call?", "tool    risky", "without arguments", "<F5> yes")
+async def test_other_windows_open_beside_the_question(screen: Terminal, bridge: Bridge) -> None:
+    question = (QUESTION, "tool    risky", "without arguments", "<F5> yes")
     await screen.nvim.lua("""
       mcp_tools.register({ name = 'poem', description = 'x', annotations = { read_only = true },
         execute = function(ctx) ctx('roses are red\\nviolets are blue') end })
       vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'the text' })
     """)
     async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows(*question)
+        call = await ask(screen, client, *question)
         await screen.command("McpTools call poem")
         await screen.shows(
             "the text", *question, "call poem: done in", "\nroses are red", "\nviolets are blue"
@@ -232,35 +225,29 @@ async def test_the_window_makes_way(screen: Terminal, bridge: Bridge) -> None:
         await screen.command("q")
         await screen.command("McpTools call test_ecko")
         await screen.shows("the text", *question, "Error (unknown_tool)")
-        await looked_at(screen)
         await screen.command("McpTools deny")
-        assert error_of(await ended(call))["code"] == "access_denied"
-        await screen.hides("Allow this call?")
+        await denied(call)
+        await screen.hides(QUESTION)
         await screen.command("only")
-        lines = "\n".join(f"line {n}" for n in range(30))
-        call = asyncio.create_task(client.call_tool("nvim_risky", {"text": lines}))
-        await screen.shows("Allow this call? … 23 more lines")
+
+        call = await ask(screen, client, "… 23 more lines", text=LINES)
         await screen.command("McpTools status")
         lower = await screen.shows(
-            "Allow this call? … ", "tool    risky", "<F5> yes", "● ready", "Calls in flight  1"
+            f"{QUESTION} … ", "tool    risky", "<F5> yes", "● ready", "Calls in flight  1"
         )
         assert "… 23 more lines" not in lower
         await screen.command("q")
-        await screen.shows("Allow this call? … 23 more lines")
-        await looked_at(screen)
+        await screen.shows(f"{QUESTION} … 23 more lines")
         await screen.command("McpTools deny")
-        assert error_of(await ended(call))["code"] == "access_denied"
+        await denied(call)
 
 
 @pytest.mark.slow
-async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
-    """Who goes to the window while typing has its keys there, in any size, and types on afterwards."""
+async def test_answering_while_typing_returns_to_insert_mode(screen: Terminal, bridge: Bridge) -> None:
     await screen.nvim.lua("vim.keymap.set('i', '<F6>', '<Plug>(mcp-tools-approval-focus)')")
     async with connect(bridge, "sessions") as client:
         await screen.type("ihello ")
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("Allow this call?")
-        await looked_at(screen)
+        call = await ask(screen, client)
         await screen.press("F6")
         await screen.shows("y once", "n deny")
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'n'")
@@ -268,15 +255,13 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         await screen.nvim.wait_for("return vim.o.columns == 70 and vim.b.mcp_tools_approval ~= nil")
         await screen.shows("y once", "n deny")
         await screen.type("y")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.hides("Allow this call?")
+        await allowed(call)
+        await screen.hides(QUESTION)
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
         await screen.type("you")
         await screen.shows("hello you")
 
-        call = asyncio.create_task(client.call_tool("nvim_risky", {"n": 2}))
-        await screen.shows("n: 2")
-        await looked_at(screen)
+        call = await ask(screen, client, "n: 2", n=2)
         await screen.press("F6")
         await screen.shows("y once", "n deny")
         await screen.press("C-w", "w")
@@ -284,36 +269,34 @@ async def test_out_of_typing_and_back(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("C-w", "w")
         await screen.shows("y once", "n deny")
         await screen.type("y")
-        assert text_of(await ended(call)) == "it ran"
+        await allowed(call)
         await screen.hides("n: 2")
-        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"  # typing was over before
+        # The user had left insert mode before answering.
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"
 
 
 @pytest.mark.slow
-async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
-    """The window follows to another tab page and size, and comes in a terminal and over the command line."""
+async def test_the_window_follows_to_tab_pages_sizes_and_modes(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         await screen.type(":echo 'typed")
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("Allow this call?", ":echo 'typed")
+        await screen.shows(QUESTION, ":echo 'typed")
         await screen.press("C-c")
         await screen.command("tabnew")
-        await screen.shows("Allow this call?", "[No Name]")
+        await screen.shows(QUESTION, "[No Name]")
         await screen.tmux("resize-window", "-x", "60", "-y", "16")
-        await screen.until(
-            lambda text: "Allow this call?" in text and "╮" in text, "the window at its new place"
-        )
+        await screen.shows(QUESTION, "╮")
         await screen.command("tabclose")
-        await screen.shows("Allow this call?")
+        await screen.shows(QUESTION)
         await screen.command("terminal cat")
         await screen.type("i")
         await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 't'")
         await screen.type("yes")
         await screen.shows("yes")
-        assert await ran(screen) == 0
+        assert await runs(screen) == 0
         await screen.press("F5")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.hides("Allow this call?")
+        await allowed(call)
+        await screen.hides(QUESTION)
         await screen.press("C-\\", "C-n")
 
         await screen.type("q:")
@@ -321,15 +304,14 @@ async def test_wherever_the_person_is(screen: Terminal, bridge: Bridge) -> None:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await screen.nvim.wait_for("return probe.approval.current() ~= nil")
         await screen.command("q")
-        await screen.shows("Allow this call?")
-        await looked_at(screen)
+        await screen.shows(QUESTION)
+        await screen.question_settled()
         await screen.press("F5")
-        assert text_of(await ended(call)) == "it ran"
+        await allowed(call)
 
 
 @pytest.mark.slow
-async def test_another_question_under_the_fingers(screen: Terminal, bridge: Bridge) -> None:
-    """A yes that was begun before the question changed does not count for the next one."""
+async def test_an_answer_does_not_count_for_the_next_question(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         first = asyncio.create_task(client.call_tool("nvim_risky", {"n": 1}))
         await screen.shows("n: 1")
@@ -340,29 +322,27 @@ async def test_another_question_under_the_fingers(screen: Terminal, bridge: Brid
         await screen.shows("n: 2")
         await screen.press("Enter")
         await screen.shows("The question has just changed")
-        assert await ran(screen) == 0
-        await looked_at(screen)
+        assert await runs(screen) == 0
+        await screen.question_settled()
         await screen.command("McpTools approve")
-        assert text_of(await ended(second)) == "it ran"
-        assert await ran(screen) == 1
+        await allowed(second)
+        assert await runs(screen) == 1
 
 
 @pytest.mark.slow
-async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
-    """`:McpTools trust` shows and changes levels; `:McpTools audit` shows what was decided."""
+async def test_commands_show_and_change_decisions(screen: Terminal, bridge: Bridge) -> None:
+    """`:McpTools trust` and `:McpTools audit`."""
     async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("Allow this call?")
+        call = await ask(screen, client)
         await screen.command("McpTools approve always")
-        assert text_of(await ended(call)) == "it ran"
-        await screen.hides("Allow this call?")
+        await allowed(call)
+        await screen.hides(QUESTION)
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
         await screen.command("McpTools trust")
         await screen.shows("trusted    risky", "you trust it", "untrusted: asks")
         await screen.command("McpTools trust risky denied")
         await screen.shows("risky is now denied")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
-
         await screen.command("McpTools audit")
         await screen.shows("allow  risky  (user: always)  done", "(ledger)  failed")
         await screen.type(":McpTools trust ri")
@@ -372,33 +352,30 @@ async def test_trust_and_audit(screen: Terminal, bridge: Bridge) -> None:
 
 
 @pytest.mark.slow
-async def test_the_cursor_moves_for_who_wants_that(screen: Terminal, bridge: Bridge) -> None:
-    """With `ui.approval_focus` the window is entered from normal mode only, and is deaf for a moment."""
+async def test_approval_focus_enters_the_window_from_normal_mode(screen: Terminal, bridge: Bridge) -> None:
+    """Keys that follow at once are ignored."""
     await screen.nvim.lua("mcp_tools.setup({ ui = { approval_focus = true } })")
     entered = "return vim.b.mcp_tools_approval ~= nil"
     async with connect(bridge, "sessions") as client:
         await screen.type("ia")
-        call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        await screen.shows("Allow this call?")
+        call = await ask(screen, client)
         assert not await screen.nvim.lua(entered)
         await screen.press("Escape")
         await screen.command("McpTools deny")
-        assert error_of(await ended(call))["code"] == "access_denied"
-        await screen.hides("Allow this call?")
-
+        await denied(call)
+        await screen.hides(QUESTION)
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
         await screen.nvim.wait_for(entered)
         await screen.type("yyy")
-        await looked_at(screen, 700)
-        assert await ran(screen) == 0
+        await screen.question_settled(700)
+        assert await runs(screen) == 0
         await screen.type("y")
-        assert text_of(await ended(call)) == "it ran"
+        await allowed(call)
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["a"]
 
 
 @pytest.mark.slow
-async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
-    """A `preview` is shown, one that fails is said to have failed, and what is long is cut."""
+async def test_a_preview_is_shown_and_long_arguments_are_cut(screen: Terminal, bridge: Bridge) -> None:
     await screen.nvim.lua("""
       for name, preview in pairs({
         edits = function(args) return '-old\\n+' .. args.new end,
@@ -409,37 +386,32 @@ async def test_what_would_change(screen: Terminal, bridge: Bridge) -> None:
       end
     """)
     async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_edits", {"new": "n\u200bew"}))
-        await screen.shows("changes", "│ -old", "│ +n<U+200B>ew")
+        call = await ask(screen, client, "changes", "│ -old", "│ +n<U+200B>ew", tool="edits", new="n\u200bew")
         await screen.press("F5")
-        assert text_of(await ended(call)) == "done"
-        await screen.hides("Allow this call?")
-        long = {"lines": ["x" * 50] * 9000, "z": "y" * 1_000_000}
-        call = asyncio.create_task(client.call_tool("nvim_fails", long))
-        await screen.shows("arguments, CUT: 2 of 2 are too long to show completely", "its preview failed")
-        await looked_at(screen)
+        await allowed(call, "done")
+        long: dict[str, Any] = {"lines": ["x" * 50] * 9000, "z": "y" * 1_000_000}
+        call = await ask(
+            screen, client, "CUT: 2 of 2 are too long", "its preview failed", tool="fails", **long
+        )
         await screen.command("McpTools approve look")
         await screen.type("G")
         await screen.shows("… CUT")
         await screen.press("F5")
-        assert text_of(await ended(call)) == "done"
+        await allowed(call, "done")
 
 
 @pytest.mark.slow
-async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge) -> None:
-    """A preview that calls `again` is shown anew, and is to be read; an error ends question and call."""
+async def test_a_preview_can_change_later_or_end_the_call(screen: Terminal, bridge: Bridge) -> None:
     await screen.nvim.lua("""
       mcp_tools.register({ name = 'edits', description = 'edits', needs_approval = true,
         preview = function(_, again)
-          _G.tell = again or tell
+          _G.show_again = again or show_again
           return _G.diff or 'not known yet'
         end, execute = function(ctx) ctx('done') end })
     """)
     async with connect(bridge, "sessions") as client:
-        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
-        await screen.shows("│ not known yet")
-        await looked_at(screen)
-        await screen.nvim.lua("_G.diff = ('-old\\n'):rep(30) .. '+new' tell()")
+        call = await ask(screen, client, "│ not known yet", tool="edits")
+        await screen.nvim.lua("_G.diff = ('-old\\n'):rep(30) .. '+new' show_again()")
         await screen.shows("│ -old", "more lines")
         await screen.press("F5")
         await screen.shows("press again", "-old")
@@ -447,48 +419,41 @@ async def test_what_would_change_is_known_later(screen: Terminal, bridge: Bridge
         await screen.shows("press again", "│ +new")
         assert not call.done()
         await screen.press("F5")
-        assert text_of(await ended(call)) == "done"
-
+        await allowed(call, "done")
         await screen.nvim.lua("_G.diff = nil")
-        call = asyncio.create_task(client.call_tool("nvim_edits", {}))
-        await screen.shows("│ not known yet")
-        await screen.nvim.lua("tell({ code = 'not_found', message = 'there is nothing to edit' })")
+        call = await ask(screen, client, "│ not known yet", tool="edits")
+        await screen.nvim.lua("show_again({ code = 'not_found', message = 'there is nothing to edit' })")
         assert error_of(await ended(call)) == {"code": "not_found", "message": "there is nothing to edit"}
-        await screen.hides("Allow this call?")
+        await screen.hides(QUESTION)
 
 
-async def test_late_approval(screen: Terminal, bridge: Bridge) -> None:
-    """The approve key approves only what is on the screen; `:McpTools approve` asks again."""
+async def test_a_command_asks_an_unanswered_question_again(screen: Terminal, bridge: Bridge) -> None:
+    outside = {"path": "/outside/env.sh"}
     await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 1500 } })")
     async with connect(bridge, "sessions") as client:
-        await client.call_tool("nvim_risky", {"path": "/outside/env.sh"})
+        await client.call_tool("nvim_risky", outside)
         await client.call_tool("nvim_risky", {"n": 1})
         await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 20000 } })")
         await screen.press("F5")
         await screen.shows("no open question; `:McpTools approve`")
         await screen.command("McpTools approve")
         await screen.shows("Not answered in time", '2: /outside/env.sh (OUTSIDE the project)  risky  "mcp", ')
-        await screen.type("2")
-        await screen.press("Enter")
-        await screen.shows(
-            "Allow when it is called again?", "/outside/env.sh", "OUTSIDE", 'calls itself "mcp"'
-        )
-        assert await ran(screen) == 0
+        await screen.enter("2")
+        again = "Allow when it is called again?"
+        await screen.shows(again, "/outside/env.sh", "OUTSIDE", 'calls itself "mcp"')
+        assert await runs(screen) == 0
         await asyncio.sleep(0.6)
         await screen.type("y")
-        await screen.hides("Allow when it is called again?")
-        assert text_of(await client.call_tool("nvim_risky", {"path": "/outside/env.sh"})) == "it ran"
-        call = asyncio.create_task(client.call_tool("nvim_risky", {"path": "/outside/env.sh"}))
-        await screen.shows("Allow this call?")
-        await looked_at(screen)
+        await screen.hides(again)
+        assert text_of(await client.call_tool("nvim_risky", outside)) == "it ran"
+        call = await ask(screen, client, **outside)
         await screen.command("McpTools deny")
-        assert error_of(await ended(call))["code"] == "access_denied"
+        await denied(call)
 
 
-async def test_command_waits_for_the_answer(screen: Terminal, bridge: Bridge) -> None:
-    """`mcp-tools call` reports that Neovim asks."""
+async def test_the_command_reports_that_neovim_asks(screen: Terminal, bridge: Bridge) -> None:
     call = asyncio.create_task(Shell(bridge).run("call", "nvim_risky", '{"n": 1}'))
-    await screen.shows("Allow this call?", 'calls itself "mcp-tools"')
+    await screen.shows(QUESTION, 'calls itself "mcp-tools"')
     await asyncio.sleep(1.5)
     await screen.command("McpTools approve")
     assert await ended(call) == (0, "it ran\n", "waiting for the answer in Neovim\n")

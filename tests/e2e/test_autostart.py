@@ -1,18 +1,14 @@
-"""When the bridge starts by itself, and when not: real editors, started as people and programs do."""
+"""When the bridge starts automatically, and when not."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support import processes, terminal
-from tests.support.nvim import Home, Nvim
-
-Spawn = Callable[..., Awaitable[Nvim]]
-
+from tests.support.nvim import Home, Nvim, Spawn
 
 SETUP = f"require('mcp-tools').setup({{ bridge = {{ python = [[{sys.executable}]] }} }})"
 READY = "return require('mcp-tools').is_running() and require('mcp-tools').get_port()"
@@ -24,22 +20,20 @@ return vim.tbl_filter(is_ours, vim.tbl_keys(package.loaded))
 LATER = "vim.defer_fn(function() _G.later = true end, 200)"
 
 
-async def starts_not(nvim: Nvim, why: str) -> None:
-    """Time goes by after UIEnter, no part of the bridge is even read, and health gives the reason."""
+async def does_not_start(nvim: Nvim, why: str) -> None:
+    """After UIEnter no module of the bridge is loaded, and health gives the reason."""
     await nvim.lua(LATER)
     await nvim.wait_for("return later")
     assert not await nvim.lua("return probe.is_loaded('control')")
     assert why in await nvim.lua("return probe.autostart.blocker()")
 
 
-async def test_without_setup(spawn_nvim: Spawn) -> None:
-    """Neovim's start loads no module of the plugin; the commands are there, and say what is missing."""
+async def test_without_setup_no_module_is_loaded_and_commands_say_what_is_missing(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim()
     await nvim.attach_ui()
     await nvim.lua(LATER)
     await nvim.wait_for("return later")
     assert await nvim.lua(MODULES) == []
-
     await nvim.request("nvim_command", "McpTools status")
     lines = await nvim.request("nvim_buf_get_lines", 0, 0, -1, False)
     assert "● stopped" in lines[1]
@@ -48,13 +42,12 @@ async def test_without_setup(spawn_nvim: Spawn) -> None:
     assert "file" in " ".join(lines).split()
 
 
-async def test_switched_off(spawn_nvim: Spawn) -> None:
-    """With `bridge.autostart = false` only `:McpTools start` starts it."""
+async def test_without_autostart_only_the_command_starts_it(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(
         init_lua=f"{SETUP}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
     )
     await nvim.attach_ui()
-    await starts_not(nvim, "bridge.autostart is false")
+    await does_not_start(nvim, "bridge.autostart is false")
     await nvim.request("nvim_command", "McpTools start")
     await nvim.wait_for(READY, timeout=15_000)
 
@@ -69,8 +62,7 @@ async def test_switched_off(spawn_nvim: Spawn) -> None:
     ],
     ids=["commit message", "diff", "manual page"],
 )
-async def test_short_lived(nvim_program: Path, home: Home, command: str, why: str) -> None:
-    """Editors for one message, page or comparison, as git and man start them, have no bridge."""
+async def test_no_bridge_for_short_tasks(nvim_program: Path, home: Home, command: str, why: str) -> None:
     cwd = home.make("cwd")
     for name in ("one", "two"):
         (cwd / name).write_text(f"{name}\n")
@@ -79,4 +71,4 @@ async def test_short_lived(nvim_program: Path, home: Home, command: str, why: st
     async with terminal.opened(
         nvim_program, home, init_lua=SETUP, command=command, cwd=cwd, env=dict.fromkeys(names, "test")
     ) as screen:
-        await starts_not(screen.nvim, why)
+        await does_not_start(screen.nvim, why)

@@ -1,4 +1,4 @@
-"""One definition, every host: what a tool does looks the same, whoever calls it."""
+"""A tool behaves the same for every caller: MCP clients, Lua, the user, other plugins."""
 
 from __future__ import annotations
 
@@ -18,20 +18,11 @@ from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-HOSTS = {
-    "mcp": "mcp",
-    "call": "nvim",
-    "command": "command",
-    "assistant": "assistant",
-    "codecompanion": "codecompanion",
-    "avante": "avante",
-    "mcphub": "mcphub",
-}
-"""Each with what `ctx.host` is there."""
 BY_NAME = ("mcp", "call", "command", "assistant")
-"""Hosts that may call any name; the others know what they were given."""
+"""Callers that may call any name; the others call registered tools only."""
+CALLERS = (*BY_NAME, "codecompanion", "avante", "mcphub")
 OF_BYTES = ("call", "command")
-"""Lua may have any bytes, and so may a window."""
+"""Callers that accept bytes that are not UTF-8."""
 INIT = f"dofile([[{ROOT / 'tests' / 'e2e' / 'callers.lua'}]])"
 SETUP = "{ approval = { tools = { denied = 'deny' } } }"
 SEEN = """
@@ -45,7 +36,7 @@ return { progress = seen.progress, states = seen.states, outcome = seen.outcome 
 
 @dataclass
 class Case:
-    """A call, and what every host must see of it."""
+    """A call, and the outcome for every caller."""
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -54,27 +45,19 @@ class Case:
     data: Any = None
     code: str | None = None
     kind: str | None = None
-    """Of its error, by the guards: validation, domain or other."""
+    """The kind of the error: validation, domain or other."""
+
+
+def invalid(arguments: dict[str, Any], *says: str) -> Case:
+    return Case("says", arguments, says=says, code="validation_error", kind="validation")
 
 
 CASES = {
     "result": Case("says", {"value": "hello"}, ok=True, says=("hello to {host}, 1 times",)),
     "data": Case("data", ok=True, data={"list": [1, 2.5], "empty": []}),
     "content": Case("shows", ok=True, says=("a picture",)),
-    "wrong argument": Case(
-        "says",
-        {"value": 3},
-        says=("value: must be string",),
-        code="validation_error",
-        kind="validation",
-    ),
-    "several wrong arguments": Case(
-        "says",
-        {"times": "often"},
-        says=("value: is required", "times: must be integer"),
-        code="validation_error",
-        kind="validation",
-    ),
+    "wrong argument": invalid({"value": 3}, "value: must be string"),
+    "several wrong arguments": invalid({"times": "often"}, "value: is required", "times: must be integer"),
     "failure": Case("fails", says=("not today",), code="tool_error", kind="domain"),
     "failure with a code": Case("misses", says=("no such thing",), code="not_found", kind="domain"),
     "result that is an error": Case("refuses", says=("it went wrong",)),
@@ -86,15 +69,13 @@ CASES = {
 
 
 class Call:
-    """A call by a host of the editor."""
-
-    def __init__(self, bridge: Bridge, host: str) -> None:
-        self.nvim, self.host = bridge.nvim, host
+    def __init__(self, bridge: Bridge, caller: str) -> None:
+        self.nvim, self.caller = bridge.nvim, caller
 
     async def begin(self, tool: str, arguments: dict[str, Any]) -> None:
-        await self.nvim.lua("callers[...](select(2, ...))", self.host, tool, arguments)
+        await self.nvim.lua("callers[...](select(2, ...))", self.caller, tool, arguments)
 
-    async def way(self) -> tuple[list[str], list[Any]]:
+    async def updates(self) -> tuple[list[str], list[Any]]:
         """Progress and intermediate states, once there are both."""
         seen = await self.nvim.wait_for(
             f"local seen = (function() {SEEN} end)() return seen.progress[1] and seen.states[1] and seen"
@@ -105,14 +86,12 @@ class Call:
         await self.nvim.lua("_G.seen.stop()")
 
     async def end(self) -> dict[str, Any]:
-        """What it came to: `ok`, `text`, and `code` and `kind` where the host tells them."""
+        """The outcome: `ok`, `text`, and `code` and `kind` where the caller has them."""
         outcome: dict[str, Any] = await self.nvim.wait_for(f"return (function() {SEEN} end)().outcome")
         return outcome
 
 
 class ClientCall(Call):
-    """A call by a client of MCP."""
-
     def __init__(self, bridge: Bridge) -> None:
         super().__init__(bridge, "mcp")
         self.bridge = bridge
@@ -120,9 +99,9 @@ class ClientCall(Call):
         self.calling: asyncio.Task[Any] | None = None
 
     async def begin(self, tool: str, arguments: dict[str, Any]) -> None:
-        self.task = asyncio.create_task(self._whole(tool, arguments))
+        self.task = asyncio.create_task(self._call(tool, arguments))
 
-    async def _whole(self, tool: str, arguments: dict[str, Any]) -> Any:
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> Any:
         async def listen(_done: float, _total: float | None, message: str | None) -> None:
             self.messages.put_nowait(message or "")
 
@@ -132,15 +111,13 @@ class ClientCall(Call):
                     client.call_tool(f"nvim_{tool}", arguments, progress_callback=listen)
                 )
                 await asyncio.wait([self.calling])
-                if (
-                    self.calling.cancelled()
-                ):  # the SDK says so in a request of its own, which must have gone out
+                if self.calling.cancelled():  # the SDK sends the cancellation in a request of its own
                     await self.nvim.wait_for("return _G.stopped")
                 closing.set()
         return self.calling
 
-    async def way(self) -> tuple[list[str], list[Any]]:
-        """A state is progress here: nothing else in MCP says it."""
+    async def updates(self) -> tuple[list[str], list[Any]]:
+        """States are progress in MCP."""
         async with asyncio.timeout(5):
             return [await self.messages.get()], [await self.messages.get()]
 
@@ -161,64 +138,58 @@ class ClientCall(Call):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bridge(nvim_version: str, keep: Keep) -> Bridge:
-    """One for all tests here."""
     return await keep(nvim_version, setup=SETUP, init=INIT)
 
 
-@pytest_asyncio.fixture(params=HOSTS, loop_scope="session")
+@pytest_asyncio.fixture(params=CALLERS, loop_scope="session")
 async def call(request: pytest.FixtureRequest, bridge: Bridge) -> Call:
-    """A call that has not begun."""
-    await bridge.nvim.lua("_G.begun, _G.stopped, _G.go_on = nil, nil, nil")
+    await bridge.nvim.lua("_G.begun, _G.stopped, _G.proceed = nil, nil, nil")
     return ClientCall(bridge) if request.param == "mcp" else Call(bridge, request.param)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-async def test_outcome(call: Call, case: Case) -> None:
-    """Results, faults of arguments, failures, exceptions, denials and timeouts are the same everywhere."""
+async def test_outcomes_are_the_same_for_every_caller(call: Call, case: Case) -> None:
     await call.begin(case.tool, case.arguments)
     outcome = await call.end()
     assert outcome["ok"] is case.ok, outcome
     for part in case.says:
-        assert part.format(host=HOSTS[call.host]) in outcome["text"]
+        assert part.format(host="nvim" if call.caller == "call" else call.caller) in outcome["text"]
     if case.data is not None:
         assert json.loads(outcome["text"]) == case.data
-    assert "traceback" not in outcome["text"] or call.host == "command"  # a person has use for it
+    assert "traceback" not in outcome["text"] or call.caller == "command"
     assert outcome.get("code") in (None, case.code)
     assert outcome.get("kind") in (None, case.kind)
-    if call.host in ("call", "assistant"):
+    if call.caller in ("call", "assistant"):
         assert (outcome.get("code"), outcome.get("kind")) == (case.code, case.kind)
 
 
-async def test_way(call: Call) -> None:
-    """Progress and intermediate states come while the tool runs, and then its result."""
+async def test_progress_and_states_arrive_while_the_tool_runs(call: Call) -> None:
     await call.begin("steps", {})
-    if call.host == "mcphub":  # which has no word for them
-        await call.nvim.wait_for("return _G.go_on ~= nil")
+    if call.caller == "mcphub":  # has no progress
+        await call.nvim.wait_for("return _G.proceed ~= nil")
     else:
-        assert await call.way() == (["half"], ["so far"])
-    await call.nvim.lua("_G.go_on()")
+        assert await call.updates() == (["half"], ["so far"])
+    await call.nvim.lua("_G.proceed()")
     outcome = await call.end()
     assert (outcome["ok"], outcome["text"]) == (True, "all")
 
 
-async def test_stop(call: Call) -> None:
-    """Who stops a call stops its tool, and sees it end as no success."""
+async def test_stopping_a_call_stops_its_tool(call: Call) -> None:
     await call.begin("waits", {})
     await call.nvim.wait_for("return _G.begun")
-    if call.host == "mcphub":  # which cannot; the person can
+    if call.caller == "mcphub":  # cannot stop a call, but the user can
         await call.nvim.lua("vim.cmd('McpTools cancel')")
     else:
         await call.stop()
     reason = await call.nvim.wait_for("return _G.stopped")
-    assert reason == ("client" if call.host == "mcp" else "user")
+    assert reason == ("client" if call.caller == "mcp" else "user")
     outcome = await call.end()
     assert not outcome["ok"]
     assert "cancelled" in outcome["text"]
 
 
-@pytest.mark.parametrize("call", [host for host in HOSTS if host not in OF_BYTES], indirect=True)
-async def test_bytes(call: Call) -> None:
-    """Bytes that no text can hold are an error that says where they are, where text must be made of them."""
+@pytest.mark.parametrize("call", [caller for caller in CALLERS if caller not in OF_BYTES], indirect=True)
+async def test_bytes_that_are_not_text_are_an_error_with_their_path(call: Call) -> None:
     await call.begin("garbles", {})
     outcome = await call.end()
     assert not outcome["ok"]
@@ -226,11 +197,8 @@ async def test_bytes(call: Call) -> None:
 
 
 @pytest.mark.parametrize("call", BY_NAME, indirect=True)
-async def test_unknown(call: Call) -> None:
-    """A name that there is not is a fault of who calls it."""
+async def test_an_unknown_name_is_the_callers_fault(call: Call) -> None:
     await call.begin("sayz", {"value": "x"})
     outcome = await call.end()
-    assert not outcome["ok"]
-    assert "says" in outcome["text"]
-    assert outcome["code"] == "unknown_tool"
+    assert (outcome["ok"], "says" in outcome["text"], outcome["code"]) == (False, True, "unknown_tool")
     assert outcome.get("kind", "validation") == "validation"

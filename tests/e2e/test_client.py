@@ -6,16 +6,13 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
 from tests.support.programs import editor, output_of, script
-
-Spawn = Callable[..., Awaitable[Nvim]]
 
 
 @pytest.fixture
@@ -24,7 +21,7 @@ async def nvim(spawn_nvim: Spawn) -> Nvim:
 
 
 async def both(nvim: Nvim, name: str, **arguments: Any) -> dict[str, Any]:
-    """What a tool gives in a coroutine and, the same, in a thread without a loop."""
+    """The result of a call in a coroutine, which must equal that in a thread without an event loop."""
     first = await call_tool_async(name, arguments, socket=str(nvim.socket))
     assert await asyncio.to_thread(call_tool, name, arguments, socket=str(nvim.socket)) == first
     return first
@@ -34,44 +31,34 @@ def text(value: str) -> dict[str, Any]:
     return {"ok": True, "text": value, "structured": None, "content": [{"type": "text", "text": value}]}
 
 
-async def test_results(nvim: Nvim) -> None:
-    """Text, data, nothing and content come as what they are, under either name of the tool."""
+async def test_results_have_text_structure_and_content(nvim: Nvim) -> None:
     assert await both(nvim, "echo", value="hé") == text("hé")
     assert await both(nvim, "nvim_later", value="x") == text("x")
     data = {"a": [1, 2.5, None, {}], "b": "é"}
     result = await both(nvim, "echo", value=data)
     assert (result["ok"], result["structured"]) == (True, data)
     assert result["content"][0]["text"] == result["text"]
-    assert await both(nvim, "value", kind="nil") == {
-        "ok": True,
-        "text": "",
-        "structured": None,
-        "content": [],
-    }
+    assert await both(nvim, "value", kind="nil") == text("") | {"content": []}
     result = await both(nvim, "value", kind="content")
     assert result["text"] == "é"
     assert [block["type"] for block in result["content"]][1:3] == ["image", "audio"]
     assert (await both(nvim, "promised"))["structured"] == {"n": 5}
 
 
-async def test_errors(nvim: Nvim) -> None:
-    """What goes wrong is a value with a code; nothing is raised."""
-
+async def test_errors_are_values_with_a_code(nvim: Nvim) -> None:
     async def code(name: str, **arguments: Any) -> str:
         result = await both(nvim, name, **arguments)
         assert result["ok"] is False
         assert result["error"]["message"]
         return str(result["error"]["code"])
 
-    assert await code("fail", how="it broke") == "tool_error"
-    assert await code("fail", how="object") == "stale"
-    assert await code("fail", how="throw") == "execution_error"
+    codes = [await code("fail", how=how) for how in ("it broke", "object", "throw")]
+    assert codes == ["tool_error", "stale", "execution_error"]
     assert await code("promised", ok=False) == "invalid_output"
     assert await code("promised", fail=True) == "not_found"
     assert await code("value", kind="bytes") == "not_serializable"
     assert await code("value", kind="result") == "tool_error"
-    assert await code("nowhere") == "unknown_tool"
-    assert await code("mark") == "access_denied"
+    assert (await code("nowhere"), await code("mark")) == ("unknown_tool", "access_denied")
     assert await nvim.lua("return Seen.late") == 0
     assert await code("echo", value=2**60) == "validation_error"
     result = await both(nvim, "fail")
@@ -79,8 +66,7 @@ async def test_errors(nvim: Nvim) -> None:
     assert result["error"]["errors"][0]["field"] == "how"
 
 
-async def test_big_and_deep(nvim: Nvim) -> None:
-    """A mebibyte and arguments of fifty levels arrive whole."""
+async def test_large_results_and_deep_arguments_arrive_complete(nvim: Nvim) -> None:
     assert len((await both(nvim, "sized", bytes=1 << 20))["text"]) == 1 << 20
     deep: Any = "end"
     for level in range(50):
@@ -88,8 +74,7 @@ async def test_big_and_deep(nvim: Nvim) -> None:
     assert (await both(nvim, "echo", value=deep))["structured"] == deep
 
 
-async def test_timeouts(nvim: Nvim) -> None:
-    """The caller's limit ends a tool, and so does the tool's own, whichever is shorter; the tool is told."""
+async def test_the_shorter_timeout_ends_the_tool(nvim: Nvim) -> None:
     socket = str(nvim.socket)
     for name, timeout in (("hold", 50), ("short", 60_000), ("short", 0)):
         result = call_tool(name, socket=socket, timeout=timeout)
@@ -97,8 +82,7 @@ async def test_timeouts(nvim: Nvim) -> None:
     assert await nvim.lua("return Seen.cancelled") == ["timeout"] * 3
 
 
-async def test_a_cancelled_task(nvim: Nvim) -> None:
-    """Cancelling the task cancels the tool, and the connection goes on."""
+async def test_cancelling_a_task_cancels_the_tool(nvim: Nvim) -> None:
     async with AsyncClient(str(nvim.socket)) as client:
         task = asyncio.create_task(client.call_tool("hold"))
         await nvim.wait_for("return Seen.running == 1")
@@ -107,7 +91,7 @@ async def test_a_cancelled_task(nvim: Nvim) -> None:
             await task
         await nvim.wait_for("return Seen.cancelled[1] == 'client'")
         assert await client.call_tool("echo", value="on") == text("on")
-    task = asyncio.create_task(call_tool_async("hold", socket=str(nvim.socket)))  # opens a connection itself
+    task = asyncio.create_task(call_tool_async("hold", socket=str(nvim.socket)))  # with its own connection
     await nvim.wait_for("return Seen.running == 1")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -115,8 +99,7 @@ async def test_a_cancelled_task(nvim: Nvim) -> None:
     await nvim.wait_for("return #Seen.cancelled == 2 and channels() == 1")
 
 
-async def test_ctrl_c(nvim: Nvim) -> None:
-    """Ctrl-C in a script cancels the tool and ends the script as Ctrl-C does."""
+async def test_ctrl_c_cancels_the_tool_and_ends_the_script(nvim: Nvim) -> None:
     process = await script("call_tool('hold')", nvim, NVIM=str(nvim.socket))
     await nvim.wait_for("return Seen.running == 1", timeout=10_000)
     process.send_signal(signal.SIGINT)
@@ -124,8 +107,7 @@ async def test_ctrl_c(nvim: Nvim) -> None:
     await nvim.wait_for("return #Seen.cancelled == 1")
 
 
-async def test_side_by_side(nvim: Nvim) -> None:
-    """Calls of one client run at once, whether of tasks or of threads, and share one connection."""
+async def test_concurrent_calls_of_a_client_share_one_connection(nvim: Nvim) -> None:
     async with AsyncClient(str(nvim.socket)) as client:
         calls = [client.call_tool("later", value=str(n)) for n in range(100)]
         assert [result["text"] for result in await asyncio.gather(*calls)] == [str(n) for n in range(100)]
@@ -141,8 +123,7 @@ async def test_side_by_side(nvim: Nvim) -> None:
         assert (await held)["text"] == "let go"
 
 
-async def test_progress_and_log(nvim: Nvim) -> None:
-    """A tool's progress and log arrive in order, in the thread that called."""
+async def test_progress_and_log_arrive_in_the_calling_thread(nvim: Nvim) -> None:
     socket, seen, threads = str(nvim.socket), [], set()
 
     def received(news: dict[str, Any]) -> None:
@@ -157,9 +138,7 @@ async def test_progress_and_log(nvim: Nvim) -> None:
     assert logged == [("info", {"text": "from the tool"})]
 
 
-async def test_a_callback_that_raises(nvim: Nvim) -> None:
-    """What it raises ends the call and reaches the caller; the tool is cancelled."""
-
+async def test_an_exception_in_a_callback_cancels_the_tool_and_is_raised(nvim: Nvim) -> None:
     def received(news: dict[str, Any]) -> None:
         raise LookupError(news["message"])
 
@@ -179,8 +158,7 @@ require('mcp-tools').register({ name = 'who', description = 'who', annotations =
 """
 
 
-async def test_a_tool_that_asks(nvim: Nvim) -> None:
-    """`on_elicit` answers or declines; without it the tool is told that nobody can be asked."""
+async def test_on_elicit_answers_or_declines(nvim: Nvim) -> None:
     await nvim.lua(ASKS)
     socket, asked = str(nvim.socket), []
 
@@ -191,8 +169,8 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
     async def decline(message: str, schema: dict[str, Any]) -> None:
         await asyncio.sleep(0)
 
-    given = call_tool("who", socket=socket, on_elicit=answer)["structured"]
-    assert given == {"action": "accept", "content": {"name": "Ada"}}
+    answered = call_tool("who", socket=socket, on_elicit=answer)["structured"]
+    assert answered == {"action": "accept", "content": {"name": "Ada"}}
     assert asked == [("Who?", ["name"], threading.current_thread())]
     result = await call_tool_async("who", socket=socket, on_elicit=decline)
     assert result["structured"] == {"action": "decline"}
@@ -203,8 +181,7 @@ async def test_a_tool_that_asks(nvim: Nvim) -> None:
         await call_tool_async("who", socket=socket, on_elicit=lambda message, schema: 1 // 0)
 
 
-async def test_a_question_that_is_withdrawn(nvim: Nvim) -> None:
-    """While somebody thinks about the answer the tool ends: the result is what counts."""
+async def test_a_result_ends_the_call_while_the_question_is_open(nvim: Nvim) -> None:
     await nvim.lua(
         "require('mcp-tools').register({ name = 'hasty', description = 'hasty', needs_approval = false,"
         " execute = function(ctx) Seen.ctx = ctx; ctx:elicit('?', { type = 'object' }, function() end) end })"
@@ -225,8 +202,7 @@ async def test_a_question_that_is_withdrawn(nvim: Nvim) -> None:
     assert await call == text("without it")
 
 
-async def test_approval(spawn_nvim: Spawn) -> None:
-    """The person at the editor is asked as for any client, and told which program it is."""
+async def test_the_user_is_asked_for_approval_of_a_programs_call(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim, "{ ui = { approval = 'select' } }")
     await nvim.attach_ui()
     await nvim.lua(
@@ -242,8 +218,7 @@ async def test_approval(spawn_nvim: Spawn) -> None:
     assert await call == text("it ran")
 
 
-async def test_no_program_approves_itself(spawn_nvim: Spawn) -> None:
-    """Where clients may ask the person, a program still cannot answer for them."""
+async def test_a_program_cannot_approve_its_own_call(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim, "{ approval = { ask_in = 'client' } }")
     asked: list[str] = []
 
@@ -257,8 +232,7 @@ async def test_no_program_approves_itself(spawn_nvim: Spawn) -> None:
     assert await nvim.lua("return Seen.late") == 0
 
 
-async def test_names_of_options(nvim: Nvim) -> None:
-    """Arguments that are named like an option go into the dict."""
+async def test_arguments_named_like_options_go_into_the_dict(nvim: Nvim) -> None:
     await nvim.lua(
         "require('mcp-tools').register({ name = 'all', description = 'all', needs_approval = false,"
         " input_schema = { type = 'object' }, execute = function(ctx, args) ctx(args) end })"
@@ -268,8 +242,7 @@ async def test_names_of_options(nvim: Nvim) -> None:
     assert result["structured"] == arguments | {"on_log": [1, [2, 3]], "more": 3, "arguments": 4}
 
 
-async def test_nothing_is_left(nvim: Nvim) -> None:
-    """After their end clients leave no thread, no file and no channel, here and in the editor."""
+async def test_clients_leave_no_thread_file_or_channel(nvim: Nvim) -> None:
     socket = str(nvim.socket)
     call_tool("echo", value="first", socket=socket)
     files, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
@@ -280,14 +253,13 @@ async def test_nothing_is_left(nvim: Nvim) -> None:
     call_tool("echo", socket="/nowhere")
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == (files, threads)
     await nvim.wait_for("return channels() == 1")
-    # What the editor has open for a moment only (its log) is none that was left.
+    # The editor opens its log for a moment.
     await nvim.wait_for("return #vim.fn.readdir('/proc/self/fd') <= ...", inside)
     assert await nvim.lua("return require('mcp-tools').status().attached") is False
     assert await nvim.lua("return next(probe.calls())") is None
 
 
-async def test_a_closed_client(nvim: Nvim) -> None:
-    """What is in flight when a client is closed ends as cancelled; afterwards it is of no use."""
+async def test_closing_a_client_cancels_its_calls(nvim: Nvim) -> None:
     client = Client(str(nvim.socket))
     held = asyncio.create_task(asyncio.to_thread(client.call_tool, "hold"))
     await nvim.wait_for("return Seen.running == 1")

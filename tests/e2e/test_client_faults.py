@@ -1,28 +1,24 @@
-"""Tools called from Python, when the editor or the program does not live to see the end."""
+"""Tools called from Python while the editor or the program ends, stops or is not reachable."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.api import AsyncClient, Client, call_tool, call_tool_async
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 from tests.support.programs import editor, output_of, script
-
-Spawn = Callable[..., Awaitable[Nvim]]
 
 
 def code(result: dict[str, Any]) -> str:
     return str(result["error"]["code"])
 
 
-async def test_the_editor_is_killed(spawn_nvim: Spawn) -> None:
-    """A call whose editor dies ends at once, as does every later one; a new editor there is found."""
+async def test_calls_fail_when_the_editor_is_killed_and_work_with_a_new_one(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     async with AsyncClient(str(nvim.socket)) as client:
         call = asyncio.create_task(client.call_tool("hold"))
@@ -39,8 +35,7 @@ async def test_the_editor_is_killed(spawn_nvim: Spawn) -> None:
 
 
 @pytest.mark.slow
-async def test_the_editor_is_stopped(spawn_nvim: Spawn) -> None:
-    """An editor that does not run refuses calls of old and new connections, and runs none of them later."""
+async def test_a_stopped_editor_refuses_calls_and_never_runs_them(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     with Client(str(nvim.socket)) as client:
         assert client.call_tool("echo")["ok"]
@@ -56,8 +51,7 @@ async def test_the_editor_is_stopped(spawn_nvim: Spawn) -> None:
 
 
 @pytest.mark.slow
-async def test_the_editor_asks_something(spawn_nvim: Spawn) -> None:
-    """At a prompt the error says what to press there."""
+async def test_the_error_names_the_key_that_a_prompt_waits_for(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     await nvim.attach_ui()
     await nvim.request("nvim_input", "i<C-r>")
@@ -70,8 +64,7 @@ async def test_the_editor_asks_something(spawn_nvim: Spawn) -> None:
 
 
 @pytest.mark.slow
-async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
-    """Its tools are cancelled, and the editor forgets its channel."""
+async def test_a_killed_programs_tools_are_cancelled(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     process = await script("call_tool('hold')", nvim, NVIM=str(nvim.socket))
     await nvim.wait_for("return Seen.running == 1", timeout=10_000)
@@ -81,8 +74,7 @@ async def test_the_program_is_killed(spawn_nvim: Spawn) -> None:
     await nvim.wait_for("return next(probe.wire_channels.attached) == nil")
 
 
-async def test_no_plugin(spawn_nvim: Spawn) -> None:
-    """An editor without the plugin is named, and what is missing."""
+async def test_an_editor_without_the_plugin_is_reported(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua="vim.opt.runtimepath = vim.env.VIMRUNTIME")
     result = call_tool("echo", socket=str(nvim.socket))
     assert result["ok"] is False
@@ -90,15 +82,13 @@ async def test_no_plugin(spawn_nvim: Spawn) -> None:
 
 
 @pytest.mark.parametrize("address", ["/nowhere/at/all", "127.0.0.1:1", "127.0.0.1:99999", "x" * 500])
-async def test_nobody_there(address: str) -> None:
-    """An address where nobody listens is a value, too."""
+async def test_an_unreachable_address_is_an_error_value(address: str) -> None:
     result = await call_tool_async("echo", socket=address)
     assert code(result) == "editor_gone"
     assert address in result["error"]["message"]
 
 
-async def test_something_else_listens(unused_tcp_server: int) -> None:
-    """What answers and is no Neovim is told from one."""
+async def test_a_server_that_is_not_neovim_is_an_error_value(unused_tcp_server: int) -> None:
     result = await call_tool_async("echo", socket=f"127.0.0.1:{unused_tcp_server}")
     assert code(result) == "editor_gone"
 
@@ -116,8 +106,7 @@ async def unused_tcp_server() -> Any:
     await server.wait_closed()
 
 
-async def test_what_is_imported(spawn_nvim: Spawn) -> None:
-    """Neither the import nor a call needs the packages for HTTP and MCP, and the import alone no asyncio."""
+async def test_the_api_imports_only_what_it_needs(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     heavy = "[m for m in ('asyncio', 'aiohttp', 'mcp', 'msgpack') if m in sys.modules]"
     code = f"before = {heavy}; ok = call_tool('echo')['ok']; print(before, ok, {heavy})"

@@ -1,4 +1,4 @@
-"""Which editor a Python program means when it does not say."""
+"""Which editor a Python program calls when it does not name one."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.api import call_tool
-from tests.support.bridge import Bridge
-from tests.support.nvim import ROOT, Nvim
+from tests.support.bridge import Start
+from tests.support.nvim import ROOT, Spawn
 from tests.support.programs import editor, output_of, script
-
-Spawn = Callable[..., Awaitable[Nvim]]
-
-WHERE = "print(call_tool('echo', value=1))"
 
 
 @pytest.fixture
@@ -32,8 +27,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-async def test_inside_of_a_neovim(spawn_nvim: Spawn) -> None:
-    """A program that a Neovim has started, in a terminal or as a job, calls the tools of that one."""
+async def test_a_program_started_by_neovim_calls_that_editor(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim, env={"PYTHONPATH": str(ROOT / "bridge")})
     code = "from mcp_tools_nvim.api import call_tool; call_tool('mark')"
     await nvim.lua("vim.fn.jobstart({ ... })", sys.executable, "-c", code)
@@ -47,8 +41,7 @@ README = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(),
 EXAMPLES = [textwrap.dedent(code) for code in HELP + README if "mcp_tools_nvim.api" in code]
 
 
-async def test_the_examples(spawn_nvim: Spawn) -> None:
-    """The examples of the documentation are whole programs, and print what the tools give."""
+async def test_the_examples_of_the_documentation_work(spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim, "{ tools = { 'file' } }")
     nvim.home.make("cwd").joinpath("README.md").write_text("the first line")
     await nvim.lua(
@@ -61,8 +54,7 @@ async def test_the_examples(spawn_nvim: Spawn) -> None:
         assert "the first line" in await output_of(process)
 
 
-async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None:
-    """`socket` comes before $NVIM, that before $NVIM_LISTEN_ADDRESS; the error says which one it was."""
+async def test_the_precedence_of_variables(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None:
     nvim = await editor(spawn_nvim)
     outside.setenv("NVIM_LISTEN_ADDRESS", str(nvim.socket))
     assert call_tool("echo", value="x")["ok"]
@@ -74,10 +66,9 @@ async def test_the_order(spawn_nvim: Spawn, outside: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.slow
-async def test_the_project(
-    start_bridge: Callable[..., Awaitable[Bridge]], spawn_nvim: Spawn, outside: pytest.MonkeyPatch
+async def test_the_editor_of_the_project_is_found_from_a_subdirectory(
+    start_bridge: Start, spawn_nvim: Spawn, outside: pytest.MonkeyPatch
 ) -> None:
-    """From a folder below, the editor that has the project open is found; elsewhere the error names it."""
     bridge = await start_bridge()
     nvim = bridge.nvim
     for name, value in nvim.home.environment().items():
@@ -93,8 +84,7 @@ async def test_the_project(
 
 
 @pytest.mark.slow
-async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
-    """A program whose working folder is gone hears so; where the editor is named, that does not matter."""
+async def test_a_deleted_working_directory_is_reported(files: Files, spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
     gone = "import os; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); print(CALL['error'])"
     process = await script(gone.replace("CALL", "call_tool('echo')"), nvim)
@@ -106,15 +96,15 @@ async def test_a_deleted_folder(files: Files, spawn_nvim: Spawn) -> None:
 
 
 class Files:
-    """Instance files of editors, real in all but the editor."""
+    """Instance files of editors that do not run."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir(mode=0o700, parents=True)
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        directory.mkdir(mode=0o700, parents=True)
 
     def add(self, name: str, root: Path, socket: Path, pid: int | None = None, focused: int = 0) -> None:
         values: dict[str, Any] = {"pid": pid or os.getpid(), "port": 1, "token": "t", "focused_at": focused}
-        path = self._folder / f"{name}.json"
+        path = self._directory / f"{name}.json"
         path.write_text(json.dumps(values | {"root": str(root), "socket": str(socket)}))
         path.chmod(0o600)
 
@@ -126,8 +116,9 @@ async def files(tmp_path: Path, outside: pytest.MonkeyPatch) -> Files:
     return Files(tmp_path / "mcp-tools")
 
 
-async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The nearest project counts; of several editors with the same one that which was last focused."""
+async def test_the_nearest_project_and_the_last_focused_editor_are_chosen(
+    files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     nvim = await editor(spawn_nvim)
     outer, inner = tmp_path / "outer", tmp_path / "outer" / "inner"
     inner.mkdir(parents=True)
@@ -147,8 +138,9 @@ async def test_several(files: Files, spawn_nvim: Spawn, outside: pytest.MonkeyPa
     assert call_tool("echo", value="x")["text"] == "x"
 
 
-async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An editor without a runtime folder is noted where its state is, and found there by any program."""
+async def test_an_editor_without_a_runtime_directory_is_found(
+    spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     nvim = await editor(spawn_nvim)
     outside.delenv("XDG_RUNTIME_DIR")
     outside.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -166,10 +158,9 @@ async def test_state_folder(spawn_nvim: Spawn, outside: pytest.MonkeyPatch, tmp_
     assert call_tool("echo", value="x")["text"] == "x"
 
 
-async def test_no_editor(files: Files, spawn_nvim: Spawn) -> None:
-    """Without any editor a script hears so, as a value."""
+async def test_without_an_editor_a_call_is_an_error_value(files: Files, spawn_nvim: Spawn) -> None:
     nvim = await editor(spawn_nvim)
-    process = await script(WHERE, nvim)
+    process = await script("print(call_tool('echo', value=1))", nvim)
     output = await asyncio.wait_for(output_of(process), 20)
     assert "'ok': False" in output
     assert "no Neovim" in output

@@ -1,4 +1,4 @@
-"""The dashboard at a real terminal of 80×24: what it shows, its keys, and that nothing stays when closed."""
+"""The dashboard at a real terminal of 80×24: what it shows, its keys, and what is left when it is closed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 INIT = f"""
 vim.opt.swapfile = false
-_G.Timers = {{}} -- Neovim 0.10 ends where `vim.uv.walk` meets handles of its own
+_G.Timers = {{}} -- `vim.uv.walk` crashes Neovim 0.10
 local new_timer = vim.uv.new_timer
 vim.uv.new_timer = function()
   table.insert(Timers, (new_timer()))
@@ -35,7 +35,7 @@ local function tool(name, execute, fields)
 end
 tool('steps', function(ctx)
   ctx:progress(3, 8, 'files read')
-  _G.go_on = function() ctx('the end') end
+  _G.finish = function() ctx('the end') end
 end, {{ timeout = 0 }})
 tool('greet', function(ctx, args) ctx('Hello ' .. args.name) end, {{
   description = 'Says hello. It says nothing else, however much of it'
@@ -47,7 +47,7 @@ tool('greet', function(ctx, args) ctx('Hello ' .. args.name) end, {{
 
 HELD = """
 local beats = 0
-for _, timer in ipairs(Timers) do -- that go on and on; others end by themselves
+for _, timer in ipairs(Timers) do -- that repeat; others end by themselves
   beats = beats + (timer:is_active() and timer:get_repeat() > 0 and 1 or 0)
 end
 local own = vim.tbl_filter(function(each) -- Neovim waits for its terminal at the start
@@ -59,25 +59,23 @@ return { #vim.api.nvim_list_bufs(), #vim.api.nvim_list_wins(), #own, beats }
 
 @pytest.fixture
 def options() -> str:
-    """Options beside those that all tests have."""
     return ""
 
 
 @pytest.fixture
 async def screen(nvim_program: Path, home: Home, options: str) -> AsyncIterator[Terminal]:
-    """A terminal in which nothing is open yet, and no bridge runs."""
+    """A terminal without windows and without a bridge."""
     async with terminal.opened(nvim_program, home, init_lua=INIT.replace("OPTIONS", options)) as opened:
         yield opened
         assert "Press ENTER" not in await opened.screen()
 
 
 async def call(screen: Terminal, name: str) -> None:
-    """Call a tool as a plugin does."""
     await screen.nvim.lua(f"mcp_tools.call('{name}', {{}}, {{ client = 'test' }}, function() end)")
 
 
 def settled(screen: str) -> str:
-    """The frame without what differs from run to run, in as many cells: times, bars, folders, what is off."""
+    """The frame with placeholders of the same width for what varies, and without disabled tools."""
 
     def wide(text: str) -> Callable[[re.Match[str]], str]:
         return lambda match: text.rjust(len(match[0]))
@@ -94,8 +92,7 @@ def settled(screen: str) -> str:
     return "\n".join(rows)
 
 
-async def test_what_it_shows(screen: Terminal, captures: Captures) -> None:
-    """`:McpTools` alone opens it: calls in flight, those that ended, tools by group; `?` lists every key."""
+async def test_it_shows_calls_tools_and_keys(screen: Terminal, captures: Captures) -> None:
     await call(screen, "steps")
     await call(screen, "greet")
     await screen.command("McpTools")
@@ -109,8 +106,7 @@ async def test_what_it_shows(screen: Terminal, captures: Captures) -> None:
     await screen.hides("Calls in flight")
 
 
-async def test_live(screen: Terminal) -> None:
-    """What happens is seen without a key, the cursor stays on its row, and rows that stay are not written."""
+async def test_it_updates_itself_and_keeps_the_cursor_on_its_row(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("Calls in flight  none")
     await screen.nvim.lua(
@@ -126,12 +122,11 @@ async def test_live(screen: Terminal) -> None:
     assert 1 <= await screen.nvim.lua("return Written") <= 4
     line = await screen.nvim.request("nvim_get_current_line")
     assert "registered" in line
-    await screen.nvim.lua("go_on()")
+    await screen.nvim.lua("finish()")
     await screen.shows("Calls in flight  none", "✓  steps")
 
 
-async def test_keys(screen: Terminal) -> None:
-    """A call is cancelled, a group unfolded, its tool switched off; a key on nothing says what it is for."""
+async def test_keys_cancel_calls_unfold_groups_and_switch_tools(screen: Terminal) -> None:
     await call(screen, "steps")
     await screen.command("McpTools")
     await screen.shows("Calls in flight  1")
@@ -149,7 +144,6 @@ async def test_keys(screen: Terminal) -> None:
     assert await screen.nvim.lua("return mcp_tools.list_tools().greet") is None
     await screen.type("t")
     await screen.shows("●  greet", "2 of 2")
-
     await screen.type("t")
     await screen.shows("○  greet", "1 of 2")
     await screen.type("c")
@@ -159,8 +153,7 @@ async def test_keys(screen: Terminal) -> None:
     await screen.shows("it is off; turn it on with :McpTools tools enable greet")
 
 
-async def test_a_call_by_hand(screen: Terminal) -> None:
-    """`c` asks for the arguments and calls; the next time those of the last time stand there."""
+async def test_a_key_calls_a_tool_and_remembers_its_arguments(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("registered")
     await screen.enter("/registered", "Enter")
@@ -179,8 +172,7 @@ async def test_a_call_by_hand(screen: Terminal) -> None:
 
 
 @pytest.mark.parametrize("options", ["", "ui = { dashboard = 'split' }"], ids=["float", "split"])
-async def test_nothing_is_left(screen: Terminal) -> None:
-    """However it is closed, its buffer, window, autocommands and timers are gone; it opens again."""
+async def test_closing_it_leaves_nothing_behind(screen: Terminal) -> None:
     before = None
     for end in ("q", ":close\r", ":bwipeout!\r", "q"):
         await screen.command("McpTools")
@@ -195,9 +187,8 @@ async def test_nothing_is_left(screen: Terminal) -> None:
         )
 
 
-async def test_hidden_it_does_nothing(screen: Terminal) -> None:
-    """On another tab page it has no timer and is not drawn; back on its page it shows what is now."""
-    await call(screen, "steps")  # a call keeps a timer of its own, for what is told of it elsewhere
+async def test_it_does_nothing_while_hidden(screen: Terminal) -> None:
+    await call(screen, "steps")  # a running call has a timer
     await screen.command("tabnew")
     beats = (await screen.nvim.lua(HELD))[3]
     await screen.command("tabprevious")
@@ -211,15 +202,8 @@ async def test_hidden_it_does_nothing(screen: Terminal) -> None:
     await screen.shows("Calls in flight  2")
 
 
-async def register(screen: Terminal) -> str:
-    """What was yanked last."""
-    text: str = await screen.nvim.lua("return vim.fn.getreg('\"')")
-    return text
-
-
 @pytest.mark.slow
-async def test_keys_of_the_bridge(screen: Terminal) -> None:
-    """Without one `y` says so; `S` starts it and stops it; `y` yanks its URL, and `Y` a whole entry."""
+async def test_keys_start_and_stop_the_bridge_and_yank_its_entry(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("● stopped")
     await screen.type("y")
@@ -229,17 +213,16 @@ async def test_keys_of_the_bridge(screen: Terminal) -> None:
     url = await screen.nvim.lua("return mcp_tools.status().url")
     await screen.type("y")
     await screen.shows(f"has {url}")
-    assert await register(screen) == url
+    register = "return vim.fn.getreg('\"')"
+    assert await screen.nvim.lua(register) == url
     await screen.type("Y")
-    await screen.nvim.wait_for("return vim.fn.getreg('\"'):find('Bearer', 1, true)")
-    entry = json.loads(await register(screen))
-    assert url in json.dumps(entry)
+    await screen.nvim.wait_for(f"{register}:find('Bearer', 1, true)")
+    assert url in json.dumps(json.loads(await screen.nvim.lua(register)))
     await screen.type("S")
     await screen.shows("● stopped", timeout=20_000)
 
 
-async def test_keys_that_lead_elsewhere(screen: Terminal) -> None:
-    """`C` asks which client, `L` shows the log; what is the dashboard's makes way for it."""
+async def test_keys_open_the_clients_and_the_log(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("Calls in flight")
     await screen.enter("j")
@@ -257,8 +240,7 @@ async def test_keys_that_lead_elsewhere(screen: Terminal) -> None:
 
 
 @pytest.mark.parametrize("options", ["mounts = { none = { command = { 'no-such-program' } } }"])
-async def test_mounts(screen: Terminal) -> None:
-    """A mounted server has a row with what is wrong, and a key that connects it anew."""
+async def test_a_mounted_server_has_a_row_and_a_key_to_reconnect(screen: Terminal) -> None:
     await screen.command("McpTools")
     await screen.shows("Mounted servers", "●  none")
     await screen.type("gg")
@@ -270,8 +252,7 @@ async def test_mounts(screen: Terminal) -> None:
     await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://mounts'")
 
 
-async def test_what_waits(screen: Terminal) -> None:
-    """A question for approval is above all else, and its row leads there; an edit leads to all of them."""
+async def test_open_questions_and_edits_have_rows_that_lead_to_them(screen: Terminal) -> None:
     await screen.nvim.lua("mcp_tools.setup({ approval = { default = 'ask', ttl = 0 } })")
     await screen.command("edit a.txt")
     await screen.type("iold")
@@ -294,8 +275,7 @@ async def test_what_waits(screen: Terminal) -> None:
     await screen.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == 'mcp-tools://changes'")
 
 
-async def test_offers(screen: Terminal) -> None:
-    """Resources and prompts are counted, and listed when unfolded."""
+async def test_resources_and_prompts_are_listed_when_unfolded(screen: Terminal) -> None:
     await screen.nvim.lua("mcp_tools.setup({ resources = true, prompts = true })")
     await screen.command("McpTools")
     await screen.enter("/Resources and", "Enter")

@@ -1,29 +1,28 @@
-"""Every bundled tool, called by a real client whose person says yes: what it answers can be read."""
+"""Every bundled tool, called by a real client and approved by the user, has a valid result."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client
 
-from tests.support.bridge import Bridge, connect
+from tests.support.bridge import Start, connect
 from tests.support.results import text_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.every_nvim, pytest.mark.slow]
 
 SPECS = Path(__file__).resolve().parents[1] / "lua"
 BROKEN = {"execution_error", "not_serializable", "invalid_output", "editor_blocked"}
-"""Codes of what is nobody's fault but ours."""
+"""Codes of bugs in the plugin."""
 AT_A_TIME = 6
 PATIENCE = 3.0
-"""Seconds that a tool has; then it is cancelled."""
+"""Seconds until a tool is cancelled."""
 
-# A person who says yes to everything, in a project whose files are not open.
+# Approves everything, in a project whose files are not open.
 INIT = f"""
 package.path = '{SPECS}/?.lua;{SPECS}/support/?.lua;' .. package.path
 local root = vim.uv.fs_realpath(vim.fn.getcwd()) .. '/project'
@@ -51,7 +50,7 @@ for i, tool in ipairs(every.tools()) do
 end
 return vim.json.encode(list)
 """
-MEANT: list[tuple[str, dict[str, Any]]] = [
+CALLS: list[tuple[str, dict[str, Any]]] = [
     ("file_edit", {"path": "1.lua", "edits": [{"search": "local sample", "replace": "local other"}]}),
     ("file_write", {"path": "folder/made.lua", "text": "return 1\n"}),
     ("symbol_replace", {"path": "2.lua", "symbol": "sample", "body": "local function sample() end"}),
@@ -61,13 +60,13 @@ MEANT: list[tuple[str, dict[str, Any]]] = [
     ("editor_command", {"command": "let g:ran = 1"}),
     ("editor_eval_lua", {"code": "return 1"}),
 ]
-"""Calls that do something, where those made from schemas alone would not."""
+"""Calls with an effect, which those made from schemas would not have."""
 LEFT_OUT = ("ask_user", "test_async_prompt", "editor_servers", "change_revert")
-"""They wait for a person who types, end what others wait for, or revert what others have changed."""
+"""They wait for the user to type, or end or revert the work of other tools."""
 
 
 async def answered(client: Client, name: str, arguments: dict[str, Any]) -> str | None:
-    """What is wrong with an answer; the client itself holds it against the tool's `outputSchema`."""
+    """The fault of an answer, if any; the client checks it against the tool's `outputSchema`."""
     try:
         async with asyncio.timeout(PATIENCE):
             result = await client.call_tool(f"nvim_{name}", arguments)
@@ -75,13 +74,12 @@ async def answered(client: Client, name: str, arguments: dict[str, Any]) -> str 
         return None
     except RuntimeError as fault:
         return f"{name} {arguments}: {fault}"
-    told = result.structured_content or (result.meta or {}).get("mcp-tools.nvim/error") or {}
-    broken = result.is_error and told.get("code") in BROKEN
+    content = result.structured_content or (result.meta or {}).get("mcp-tools.nvim/error") or {}
+    broken = result.is_error and content.get("code") in BROKEN
     return f"{name} {arguments}: {text_of(result)}" if broken else None
 
 
-async def test_answers_can_be_read(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
-    """No result breaks its schema, none is lost on its way, and nothing that asks first fails for that."""
+async def test_every_result_is_valid(start_bridge: Start) -> None:
     bridge = await start_bridge()
     await bridge.nvim.attach_ui()
     ways = json.loads(await bridge.nvim.lua(INIT))
@@ -93,7 +91,7 @@ async def test_answers_can_be_read(start_bridge: Callable[..., Awaitable[Bridge]
             async with turn:
                 return await answered(client, name, arguments or {})
 
-        calls = [one(*call) for call in MEANT]
+        calls = [one(*call) for call in CALLS]
         calls += [one(way["name"], way["args"]) for way in ways if way["name"] not in LEFT_OUT]
         faults = [fault for fault in await asyncio.gather(*calls) if fault]
     assert faults == []

@@ -1,4 +1,4 @@
-"""Groups while clients are connected, and tools that plugins ship: a client hears of every change."""
+"""Groups of tools, and tools of plugins: connected clients are notified of every change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 Plugin = Callable[[str, str | None], Path]
 
-REFRESH = "_G.Looked = nil mcp_tools.refresh(nil, function(failures) _G.Looked = failures end)"
+REFRESH = "_G.Failures = nil mcp_tools.refresh(nil, function(failures) _G.Failures = failures end)"
 
 
 async def tool_names(client: Client) -> set[str]:
@@ -32,14 +32,14 @@ async def tool_names(client: Client) -> set[str]:
 async def listening(
     bridge: Bridge, transport: Transport, uris: Sequence[str] = ()
 ) -> AsyncIterator[tuple[Client, News]]:
-    """A client that is told of changes from now on: it was answered, so its beginnings are over."""
+    """A client that gets notifications from now on."""
     async with follow(bridge, transport, uris) as (client, news):
         await tool_names(client)
         yield client, news
 
 
 async def received(news: News, kind: str, bridge: Bridge, lua: str, *args: Any) -> None:
-    """Runs Lua, and waits until the client was told of what came of it."""
+    """Runs Lua, and waits until the client is notified of the change."""
     news.seen.clear()
     await bridge.nvim.lua(lua, *args)
     await news.wait_for(kind)
@@ -47,7 +47,7 @@ async def received(news: News, kind: str, bridge: Bridge, lua: str, *args: Any) 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
-    """A bridge whose options are afterwards what they were before."""
+    """A bridge whose options are restored after the test."""
     yield tools_bridge
     await tools_bridge.nvim.lua(
         """
@@ -61,8 +61,7 @@ async def switched(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
 
 
 @pytest.mark.slow
-async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) -> None:
-    """Who is connected hears that a group was switched, lists without it, and then with it again."""
+async def test_a_group_is_disabled_and_enabled(switched: Bridge, transport: Transport) -> None:
     async with listening(switched, transport) as (client, news):
         assert {"buffer_list", "buffer_close"} <= await tool_names(client)
         await received(news, "tools", switched, "mcp_tools.disable('buffer')")
@@ -78,13 +77,13 @@ async def test_a_group_goes_and_comes(switched: Bridge, transport: Transport) ->
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Plugin:
-    """Writes or removes a file of a plugin that is nobody's project: `plugin(name, text)`."""
-    folder = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
-    folder.mkdir(parents=True)
+    """Writes or removes a file of a plugin outside of the project: `plugin(name, text)`."""
+    directory = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
+    directory.mkdir(parents=True)
     times = itertools.count(1_000)
 
     def write(name: str, text: str | None) -> Path:
-        path = folder / f"{name}.lua"
+        path = directory / f"{name}.lua"
         if text is None:
             path.unlink()
         else:
@@ -96,15 +95,13 @@ def plugin(tmp_path: Path) -> Plugin:
 
 
 def tool(name: str, text: str = "x") -> str:
-    """A definition, as Lua."""
     return (
         f"{{ name = '{name}', description = '{text}', annotations = {{ read_only = true }},"
         f" execute = function(ctx) ctx('{text}') end }}"
     )
 
 
-async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
-    """Good files, lists and broken ones; found with the runtimepath, changed and gone with their files."""
+async def test_tools_follow_a_plugins_files(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
     plugin("one", f"return {tool('shipped', 'first')}")
     plugin("broken", "return {")
     root = plugin("more", f"return {{ {tool('more_a')}, {tool('more_b')}, {{ name = 'more_c' }} }}")
@@ -120,19 +117,18 @@ async def test_a_plugin_ships_tools(switched: Bridge, transport: Transport, plug
             await received(news, "tools", switched, REFRESH)
             assert (await client.call_tool("nvim_shipped", {})).content[0].text == "second"
             plugin("more", None)
-            plugin("broken", f"return {tool('mended')}")
+            plugin("broken", f"return {tool('fixed')}")
             await received(news, "tools", switched, REFRESH)
             names = await tool_names(client)
-            assert {"shipped", "mended"} <= names
+            assert {"shipped", "fixed"} <= names
             assert not {"more_a", "more_b"} & names
-            assert await switched.nvim.lua("return #Looked") == 0
+            assert await switched.nvim.lua("return #Failures") == 0
         finally:
             await switched.nvim.lua("vim.opt.runtimepath:remove(...) " + REFRESH, str(root))
         assert "shipped" not in await tool_names(client)
 
 
-async def test_a_client_has_it_looked_again(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
-    """The tool `bridge_refresh` runs when the person allows it, finds what is new, and says so."""
+async def test_bridge_refresh_finds_new_tools(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
     root = plugin("one", f"return {tool('shipped')}")
     await switched.nvim.lua("vim.opt.runtimepath:append(...) mcp_tools.enable('bridge_refresh')", str(root))
     try:

@@ -1,4 +1,4 @@
-"""The files of the client, from Lua to an official client that declares the extension, and back."""
+"""The client's files, from Lua to an official client that declares the extension, and back."""
 
 from __future__ import annotations
 
@@ -10,21 +10,12 @@ import pytest_asyncio
 from mcp import MCPError
 from mcp.client.extension import advertise
 
+from tests.support import host as support
 from tests.support.bridge import Bridge, Transport, connect
-from tests.support.host import (
-    DECLARED,
-    EXTENSION,
-    LIST,
-    NOT_FOUND,
-    RATE_LIMITED,
-    READ,
-    TOO_LARGE,
-    File,
-    Host,
-    hosted,
-)
+from tests.support.host import DECLARED, EXTENSION, LIST, READ, File, Host, hosted
 from tests.support.nvim import ROOT
-from tests.support.raw import Raw
+from tests.support.raw import Raw, code_of
+from tests.support.raw import text_of as text_in
 from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -56,8 +47,7 @@ def value(result: Any) -> Any:
 
 @in_sessions
 @pytest.mark.parametrize("place", ["extensions", "experimental"])
-async def test_reading_and_listing(bridge: Bridge, transport: Transport, place: str) -> None:
-    """Text and bytes as the client has them; a list of all files, or of those that fit a filter."""
+async def test_tools_read_and_list_them(bridge: Bridge, transport: Transport, place: str) -> None:
     host = Host(files(), place=place)
     async with hosted(bridge, transport, host) as client:
         assert value(await client.call_tool("nvim_host_look", {})) == [True, True, True]
@@ -67,24 +57,21 @@ async def test_reading_and_listing(bridge: Bridge, transport: Transport, place: 
         assert value(await client.call_tool("nvim_host_size", {"uri": "files://image"})) == 256
         assert host.asked[:3] == [(READ, {"uri": uri}) for uri in host.files]
         host.asked.clear()
-        for given, sent, expected in (
+        mine = {"tags": ["mine"]}
+        table = {"scheme": "files", **mine}
+        for filter_, sent, expected in (
             (None, {}, ["notes", "table", "image"]),
-            ({"tags": ["mine"]}, {"tags": ["mine"]}, ["notes", "table"]),
-            (
-                {"scheme": "files", "mime_type": "text/csv", "tags": ["mine"]},
-                {"scheme": "files", "mimeType": "text/csv", "tags": ["mine"]},
-                ["table"],
-            ),
+            (mine, mine, ["notes", "table"]),
+            (table | {"mime_type": "text/csv"}, table | {"mimeType": "text/csv"}, ["table"]),
         ):
-            arguments = {} if given is None else {"filter": given}
+            arguments = {} if filter_ is None else {"filter": filter_}
             listed = value(await client.call_tool("nvim_host_list", arguments))
             assert [item["name"] for item in listed["resources"]] == expected
             assert host.asked.pop() == (LIST, {"_meta": {"filter": sent}} if sent else {})
 
 
 @in_sessions
-async def test_resources_and_prompts_read_too(bridge: Bridge, transport: Transport) -> None:
-    """Whatever has a handler in the editor may look at the client's files."""
+async def test_resources_and_prompts_read_them(bridge: Bridge, transport: Transport) -> None:
     async with hosted(bridge, transport, Host(files())) as client:
         assert (await client.read_resource("host://first")).contents[0].text == "änderung\n"  # type: ignore[union-attr]
         prompt = await client.get_prompt("about_file", {"uri": "files://table"})
@@ -95,23 +82,22 @@ async def test_resources_and_prompts_read_too(bridge: Bridge, transport: Transpo
 
 
 @in_sessions
-async def test_errors_of_the_client(bridge: Bridge, transport: Transport) -> None:
-    """Each is an error of the tool by what it says, in the client's words."""
-    said: list[MCPError] = []
+async def test_errors_of_the_client_reach_the_tool(bridge: Bridge, transport: Transport) -> None:
+    errors: list[MCPError] = []
 
     async def refuse(method: str, params: dict[str, Any]) -> dict[str, Any]:
-        raise said.pop()
+        raise errors.pop()
 
     async with hosted(bridge, transport, Host(answer=refuse)) as client:
         for code, data, expected in (
-            (NOT_FOUND, {"uri": "files://a"}, {"code": "not_found"}),
-            (RATE_LIMITED, {"retryAfterMs": 120}, {"code": "rate_limited", "retry_after_ms": 120}),
-            (TOO_LARGE, {"size": 11, "maxSize": 10}, {"code": "too_large"}),
+            (support.NOT_FOUND, {"uri": "files://a"}, {"code": "not_found"}),
+            (support.RATE_LIMITED, {"retryAfterMs": 120}, {"code": "rate_limited", "retry_after_ms": 120}),
+            (support.TOO_LARGE, {"size": 11, "maxSize": 10}, {"code": "too_large"}),
             (-32602, None, {"code": "validation_error"}),
             (-32601, None, {"code": "capability_missing"}),
             (-32603, None, {"code": "tool_error"}),
         ):
-            said.append(MCPError(code, "in its own words", data))
+            errors.append(MCPError(code, "in its own words", data))
             error = error_of(await client.call_tool("nvim_host_read", {"uri": "files://a"}))
             assert error["code"] == expected["code"]
             assert error["message"].endswith("in its own words")
@@ -121,8 +107,7 @@ async def test_errors_of_the_client(bridge: Bridge, transport: Transport) -> Non
 
 @in_sessions
 @pytest.mark.slow
-async def test_large_files(bridge: Bridge, transport: Transport) -> None:
-    """Files may be larger than any request, up to the limits; beyond them the tool hears so at once."""
+async def test_files_may_be_large_up_to_the_limits(bridge: Bridge, transport: Transport) -> None:
     small = DECLARED | {"read": {"enabled": True, "maxSize": 1000}}
     host = Host({"files://a": File("x" * 6 * MIB), "files://b": File(b"\0" * 6 * MIB)})
     async with hosted(bridge, transport, host) as client:
@@ -139,8 +124,7 @@ async def test_large_files(bridge: Bridge, transport: Transport) -> None:
         assert (error["code"], "maxSize" in error["message"]) == ("too_large", True)
 
 
-async def test_malformed_declarations(bridge: Bridge) -> None:
-    """The client is served all the same; to tools it offers nothing."""
+async def test_a_client_with_a_malformed_declaration_has_no_files(bridge: Bridge) -> None:
     for capabilities in (
         {"extensions": {EXTENSION: "yes"}},
         {"extensions": {EXTENSION: [DECLARED]}},
@@ -149,19 +133,15 @@ async def test_malformed_declarations(bridge: Bridge) -> None:
     ):
         async with Raw(bridge) as raw:
             await raw.initialize(capabilities=capabilities)
-            look = await raw.call("host_look")
-            assert look["content"][0]["text"] == "[false,false,false]"
-            read = await raw.call("host_read", {"uri": "files://a"})
-            assert read["structuredContent"]["code"] == "capability_missing"
+            assert text_in(await raw.call("host_look")) == "[false,false,false]"
+            assert code_of(await raw.call("host_read", {"uri": "files://a"})) == "capability_missing"
     async with Raw(bridge) as raw:
-        await raw.initialize(
-            capabilities={"extensions": {EXTENSION: 5}, "experimental": {EXTENSION: DECLARED}}
-        )
-        assert (await raw.call("host_look"))["content"][0]["text"] == "[true,true,true]"
+        both = {"extensions": {EXTENSION: 5}, "experimental": {EXTENSION: DECLARED}}
+        await raw.initialize(capabilities=both)
+        assert text_in(await raw.call("host_look")) == "[true,true,true]"
 
 
-async def test_without_a_session_there_are_none(bridge: Bridge) -> None:
-    """A client of the stateless era may declare what it likes: tools see nothing, and hear so."""
+async def test_without_a_session_no_files_are_available(bridge: Bridge) -> None:
     async with connect(bridge, "stateless", extensions=[advertise(EXTENSION, DECLARED)]) as client:
         assert value(await client.call_tool("nvim_host_look", {})) == [False, False, False]
         for tool, arguments in (("read", {"uri": "files://a"}), ("list", {})):
@@ -170,8 +150,7 @@ async def test_without_a_session_there_are_none(bridge: Bridge) -> None:
             assert "session" in error["message"]
 
 
-async def test_servers_do_not_answer_the_extension(bridge: Bridge, transport: Transport) -> None:
-    """Its methods go to clients only: the editor's resources are read by MCP's own."""
+async def test_the_server_does_not_answer_the_extension(bridge: Bridge, transport: Transport) -> None:
     async with connect(bridge, transport) as client:
         assert client.server_capabilities is not None
         assert EXTENSION not in (client.server_capabilities.extensions or {})

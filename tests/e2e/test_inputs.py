@@ -13,7 +13,7 @@ from mcp import Client, MCPError, types
 
 from tests.support.bridge import Bridge, Transport, connect
 from tests.support.nvim import ROOT
-from tests.support.raw import STATELESS_VERSION, Raw
+from tests.support.raw import STATELESS_META, STATELESS_VERSION, Raw
 from tests.support.results import error_of, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -24,14 +24,14 @@ EXPIRED = "Invalid or expired requestState"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def asking(common_tools: Bridge) -> AsyncIterator[Bridge]:
-    """A bridge whose editor has the tools of tests/e2e/inputs.lua, until the test ends."""
+    """A bridge whose editor has the tools of tests/e2e/inputs.lua during the test."""
     await common_tools.nvim.lua(REGISTER)
     yield common_tools
     await common_tools.nvim.lua("mcp_tools.unregister_resource('e2e://asking')")
 
 
-class Person:
-    """Who sits at the client: answers in order, and notes what was asked."""
+class User:
+    """The user at the client: answers in order, and notes the questions."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -52,11 +52,8 @@ class Person:
 
     @property
     def options(self) -> dict[str, Any]:
-        return {
-            "elicitation_callback": self.elicit,
-            "sampling_callback": self.sample,
-            "list_roots_callback": self.roots,
-        }
+        asks = {"elicitation_callback": self.elicit, "sampling_callback": self.sample}
+        return {**asks, "list_roots_callback": self.roots}
 
 
 def accept(name: str) -> types.ElicitResult:
@@ -67,54 +64,44 @@ async def pending(bridge: Bridge) -> int:
     return int(await bridge.nvim.lua("return require('mcp-tools.registry').pending_count()"))
 
 
-async def test_elicitation(asking: Bridge, transport: Transport) -> None:
-    """The tool hears what the person filled in, and that they declined or went away."""
-    person = Person(accept("Ada"), types.ElicitResult(action="decline"), types.ElicitResult(action="cancel"))
-    async with connect(asking, transport, **person.options) as client:
+async def test_a_tool_gets_the_users_answer(asking: Bridge, transport: Transport) -> None:
+    user = User(accept("Ada"), types.ElicitResult(action="decline"), types.ElicitResult(action="cancel"))
+    async with connect(asking, transport, **user.options) as client:
         answers = [json.loads(text_of(await client.call_tool("nvim_who", {}))) for _ in range(3)]
-
     assert answers[0] == {"action": "accept", "content": {"name": "Ada"}}
     assert [answer["action"] for answer in answers[1:]] == ["decline", "cancel"]
-    assert person.asked == ["Who are you?"] * 3
+    assert user.asked == ["Who are you?"] * 3
 
 
-async def test_an_answer_that_is_none(asking: Bridge, transport: Transport) -> None:
-    """What the editor would look through for long is not handed on: the tool hears that it is no answer."""
-
+async def test_a_too_large_answer_is_an_error(asking: Bridge, transport: Transport) -> None:
     async def many(context: Any) -> types.ListRootsResult:
         return types.ListRootsResult(roots=[types.Root(uri="file:///a")] * 12_000)
 
-    async with connect(asking, transport, **Person().options | {"list_roots_callback": many}) as client:
+    async with connect(asking, transport, **User().options | {"list_roots_callback": many}) as client:
         result = await client.call_tool("nvim_folders", {})
     assert result.is_error
     assert "more than 10000 values" in text_of(result)
 
 
-async def test_several_at_once_and_several_rounds(asking: Bridge, transport: Transport) -> None:
-    """Three things in one round; two rounds in one call."""
-    person = Person(accept("Ada"), accept("one"), accept("two"))
-    async with connect(asking, transport, **person.options) as client:
+async def test_a_tool_asks_several_questions_at_once_or_in_turn(asking: Bridge, transport: Transport) -> None:
+    user = User(accept("Ada"), accept("one"), accept("two"))
+    async with connect(asking, transport, **user.options) as client:
         assert json.loads(text_of(await client.call_tool("nvim_everything", {}))) == ["Ada", "Paris", 2]
-        assert sorted(person.asked) == ["Name?", "Say hello", "roots"]
+        assert sorted(user.asked) == ["Name?", "Say hello", "roots"]
         assert json.loads(text_of(await client.call_tool("nvim_twice", {}))) == ["one", "two"]
         assert await asking.nvim.lua("return Seen.answers") == 2
 
 
-async def test_prompts_and_resources_ask_too(asking: Bridge, transport: Transport) -> None:
-    """Whatever has a handler in the editor may ask."""
-    person = Person(accept("tests"), accept("this one"))
-    async with connect(asking, transport, **person.options) as client:
+async def test_prompts_and_resources_may_ask(asking: Bridge, transport: Transport) -> None:
+    user = User(accept("tests"), accept("this one"))
+    async with connect(asking, transport, **user.options) as client:
         prompt = await client.get_prompt("asking")
         contents = (await client.read_resource("e2e://asking")).contents
-
-    assert [message.content.text for message in prompt.messages if message.content.type == "text"] == [
-        "About tests"
-    ]
-    assert [item.text for item in contents if isinstance(item, types.TextResourceContents)] == ["this one"]
+    assert [message.content.text for message in prompt.messages] == ["About tests"]  # type: ignore[union-attr]
+    assert [item.text for item in contents] == ["this one"]  # type: ignore[union-attr]
 
 
-async def test_clients_that_cannot_be_asked(asking: Bridge, transport: Transport) -> None:
-    """They hear it at once: in a session from the tool, else as the protocol's own error."""
+async def test_clients_that_cannot_be_asked_get_an_error(asking: Bridge, transport: Transport) -> None:
     async with connect(asking, transport) as client:
         for tool, capability in (("who", "elicitation"), ("model", "sampling"), ("folders", "roots")):
             if transport == "stateless":
@@ -134,8 +121,7 @@ async def test_clients_that_cannot_be_asked(asking: Bridge, transport: Transport
 
 @pytest.mark.parametrize("transport", ["sessions", "sse"], indirect=True)
 @pytest.mark.parametrize("how", ["cancel", "close"])
-async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
-    """Nothing of the call stays: the tool is cancelled, or hears the refusal that the client leaves."""
+async def test_a_client_leaves_while_asked(asking: Bridge, transport: Transport, how: str) -> None:
     asked = asyncio.Event()
 
     async def never(context: Any, params: Any) -> Any:
@@ -153,39 +139,30 @@ async def test_a_client_that_goes_while_asked(asking: Bridge, transport: Transpo
     assert await pending(asking) == 0
 
 
-# Without sessions: what a client may do with a state
+# Without sessions
 
 
 def stateless_headers(tool: str) -> dict[str, Any]:
-    return {
-        "Mcp_Session_Id": None,
-        "MCP_Protocol_Version": STATELESS_VERSION,
-        "Mcp_Method": "tools/call",
-        "Mcp_Name": f"nvim_{tool}",
-    }
+    head = {"MCP_Protocol_Version": STATELESS_VERSION, "Mcp_Method": "tools/call", "Mcp_Name": f"nvim_{tool}"}
+    return {"Mcp_Session_Id": None, **head}
 
 
-def stateless_call(tool: str, **params: Any) -> dict[str, Any]:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
-        "io.modelcontextprotocol/clientCapabilities": params.pop("capabilities", {}),
-    }
-    body = {"name": f"nvim_{tool}", "arguments": {}, "_meta": meta} | params
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": body}
+def stateless_call(tool: str) -> dict[str, Any]:
+    params = {"name": f"nvim_{tool}", "arguments": {}, "_meta": STATELESS_META}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-async def leg(client: Client, tool: str, name: str | None = None, **options: Any) -> Any:
-    """One leg, by hand; `name` is the answer to the one question."""
+async def attempt(client: Client, tool: str, name: str | None = None, **options: Any) -> Any:
+    """One attempt of a call; `name` answers the question."""
     responses: Any = {} if name is None else {"input_responses": {"answer": accept(name)}}
     return await client.session.call_tool(
         f"nvim_{tool}", options.pop("arguments", {}), allow_input_required=True, **responses, **options
     )
 
 
-async def test_a_state_is_bound_to_its_call(asking: Bridge) -> None:
-    """A state that was changed, or comes with other arguments or for another tool, is refused."""
-    async with connect(asking, "stateless", **Person().options) as client:
-        first = await leg(client, "who")
+async def test_a_request_state_is_bound_to_its_call(asking: Bridge) -> None:
+    async with connect(asking, "stateless", **User().options) as client:
+        first = await attempt(client, "who")
         assert first.input_requests["answer"].params.message == "Who are you?"
         state = first.request_state
         for tool, options in (
@@ -196,54 +173,54 @@ async def test_a_state_is_bound_to_its_call(asking: Bridge) -> None:
             ("twice", {"request_state": state}),
         ):
             with pytest.raises(MCPError, match=EXPIRED):
-                await leg(client, tool, "Eve", **options)
+                await attempt(client, tool, "Eve", **options)
         assert await asking.nvim.lua("return Seen.answers") == 0
-        assert json.loads(text_of(await leg(client, "who", "Ada", request_state=state)))["action"] == "accept"
+        assert (
+            json.loads(text_of(await attempt(client, "who", "Ada", request_state=state)))["action"]
+            == "accept"
+        )
 
 
-async def test_repeated_retries(asking: Bridge) -> None:
-    """A retry that repeats joins the call, gets the open question, or the result; no tool hears it twice."""
-    async with connect(asking, "stateless", **Person().options) as client:
-        first = await leg(client, "twice")
-        again = await leg(client, "twice", request_state=first.request_state)
+async def test_repeated_retries_reach_the_tool_once(asking: Bridge) -> None:
+    async with connect(asking, "stateless", **User().options) as client:
+        first = await attempt(client, "twice")
+        again = await attempt(client, "twice", request_state=first.request_state)
         assert again.input_requests == first.input_requests
-        second = await leg(client, "twice", "one", request_state=first.request_state)
+        second = await attempt(client, "twice", "one", request_state=first.request_state)
         assert second.input_requests["answer"].params.message == "Name 2?"
-        replayed = await leg(client, "twice", "EVIL", request_state=first.request_state)
+        replayed = await attempt(client, "twice", "EVIL", request_state=first.request_state)
         assert replayed.input_requests == second.input_requests
         ends = await asyncio.gather(
-            *(leg(client, "twice", "two", request_state=second.request_state) for _ in range(2)),
-            leg(client, "twice", "EVIL", request_state=first.request_state),
+            *(attempt(client, "twice", "two", request_state=second.request_state) for _ in range(2)),
+            attempt(client, "twice", "EVIL", request_state=first.request_state),
         )
-        late = await leg(client, "twice", "EVIL", request_state=second.request_state)
+        late = await attempt(client, "twice", "EVIL", request_state=second.request_state)
         for result in (*ends, late):
             assert json.loads(text_of(result)) == ["one", "two"]
         assert await asking.nvim.lua("return Seen.answers") == 2
 
 
-async def test_between_legs_a_client_may_be_away(asking: Bridge) -> None:
-    """Its connection may close; another one of that token goes on. A leg that breaks off ends the call."""
-    async with connect(asking, "stateless", **Person().options) as client:
-        first = await leg(client, "twice")
-    async with connect(asking, "stateless", **Person().options) as client:
-        second = await leg(client, "twice", "one", request_state=first.request_state)
-        last = asyncio.create_task(leg(client, "twice", "two", request_state=second.request_state))
+async def test_a_client_may_reconnect_between_attempts(asking: Bridge) -> None:
+    """An attempt whose connection closes ends the call."""
+    async with connect(asking, "stateless", **User().options) as client:
+        first = await attempt(client, "twice")
+    async with connect(asking, "stateless", **User().options) as client:
+        second = await attempt(client, "twice", "one", request_state=first.request_state)
+        last = asyncio.create_task(attempt(client, "twice", "two", request_state=second.request_state))
         await asking.nvim.wait_for("return Seen.answers == 2")
         last.cancel()
         await asking.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
-        result = await leg(client, "twice", "two", request_state=second.request_state)
+        result = await attempt(client, "twice", "two", request_state=second.request_state)
         assert error_of(result)["code"] == "cancelled"
 
 
-async def test_answers_that_come_with_the_call(asking: Bridge) -> None:
-    """A client that knows the question answers it in its first request; what nobody asked for is ignored."""
-    async with connect(asking, "stateless", **Person().options) as client:
-        result = await leg(client, "who", "Ada")
+async def test_an_answer_may_come_with_the_first_request(asking: Bridge) -> None:
+    async with connect(asking, "stateless", **User().options) as client:
+        result = await attempt(client, "who", "Ada")
         assert json.loads(text_of(result))["content"] == {"name": "Ada"}
 
 
-async def test_intermediate_states(asking: Bridge, transport: Transport) -> None:
-    """They come in order, as progress: the text in the message, what is no text in `_meta` as well."""
+async def test_intermediate_states_arrive_as_progress(asking: Bridge, transport: Transport) -> None:
     seen: list[tuple[str | None, Any]] = []
 
     async def note(message: Any) -> None:
@@ -257,5 +234,4 @@ async def test_intermediate_states(asking: Bridge, transport: Transport) -> None
     async with connect(asking, transport, message_handler=note) as client:
         result = await client.call_tool("nvim_stages", {}, progress_callback=ignore)
         assert text_of(result) == "ended"
-
     assert seen == [("begun", None), ('{"files":2}', {"files": 2}), ("7", 7), ("nearly", None)]

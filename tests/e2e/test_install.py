@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -13,17 +12,15 @@ import pytest
 from tests.support import bridge as support
 from tests.support import environment, processes, terminal
 from tests.support.bridge import connect
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Nvim, Spawn
 from tests.support.results import text_of
 
 BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
 
-Spawn = Callable[..., Awaitable[Nvim]]
-
-# What the person is told, as a notification plugin gets it.
+# Notifications, as a plugin for them gets them.
 INIT = """
-_G.told = {}
-vim.notify = function(text) table.insert(told, text) end
+_G.notified = {}
+vim.notify = function(text) table.insert(notified, text) end
 _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({ tools = { 'test' } })
 """
@@ -34,7 +31,7 @@ return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')
 STATE = "return mcp_tools.status().state == ... and mcp_tools.status()"
 
 OLD_PYTHON = """#!/bin/sh
-# A Python 3.9 in all that it says of itself.
+# A Python that claims to be 3.9.
 if [ "$2" = -c ]; then
   echo '[[3, 9, 2], "'"$0"'", true]'
 else
@@ -61,13 +58,11 @@ async def echoes(nvim: Nvim) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
-def test_make_install(tmp_path: Path, uv: bool) -> None:
-    """The build step leaves a stamped environment that can import the bridge; a second run does nothing."""
+def test_make_install_builds_a_stamped_environment_once(tmp_path: Path, uv: bool) -> None:
     data, path = tmp_path / "data", environment.path_with(tmp_path / "path", uv=uv)
     first = environment.make_install(data, path)
     built = environment.directory(data)
     again = environment.make_install(data, path)
-
     assert first.returncode == 0, first.stdout + first.stderr
     assert ("uv on" if uv else "venv and pip on") in first.stdout
     assert (built / environment.STAMP).read_text().strip() == environment.lock_hash()
@@ -80,17 +75,13 @@ def test_make_install(tmp_path: Path, uv: bool) -> None:
 @pytest.mark.slow
 @terminal.needed
 async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -> None:
-    """One line names `:McpTools install`; that shows its progress, then the bridge starts from what it built.
-
-    The editor answers all the while.
-    """
+    """It shows its progress, never blocks the editor, and then starts the bridge."""
     env = environment.variables(environment.path_with(tmp_path / "path", uv=True))
     init = "_G.mcp_tools = require('mcp-tools')\nmcp_tools.setup({ tools = { 'test' } })\n"
     async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
         nvim = screen.nvim
         await screen.shows("[mcp-tools] ", "Run :McpTools install or welcome")
         assert not environment.directory(home.make("data")).exists()
-
         await screen.command("McpTools install")
         await screen.shows("[mcp-tools] install: ")
         longest, installing = 0.0, True
@@ -99,53 +90,43 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
             installing = await nvim.lua("return probe.install.is_running()")
             longest = max(longest, time.monotonic() - asked)
             await asyncio.sleep(0.005)
-        assert longest < 0.5, "the editor was kept waiting"
+        assert longest < 0.5, "the editor was blocked"
         await screen.shows("[mcp-tools] ready: http://127.0.0.1:", timeout=10_000)
-
         assert (await nvim.wait_for(STATE, "ready"))["source"] == "environment"
         assert "ERROR" not in await nvim.lua(HEALTH)
         await echoes(nvim)
 
 
 @pytest.mark.slow
-async def test_built_meanwhile(spawn_nvim: Spawn, home: Home) -> None:
-    """A bridge that could not start for want of its environment starts when something else has built that."""
+async def test_it_starts_once_others_have_built_it(spawn_nvim: Spawn, home: Home) -> None:
     nvim = await spawn_nvim(init_lua=INIT)
     await nvim.attach_ui()
     await nvim.wait_for(STATE, "failed")
     environment.pretend(home, environment.lock_hash())
-
     assert (await nvim.wait_for(STATE, "ready"))["source"] == "environment"
-    assert (await nvim.lua("return told"))[-1].startswith("[mcp-tools] ready: ")
+    assert (await nvim.lua("return notified"))[-1].startswith("[mcp-tools] ready: ")
 
 
 @pytest.mark.slow
-async def test_damaged(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
-    """With the right stamp and without its packages: the bridge says what mends its environment; it does."""
+async def test_a_damaged_environment_is_repaired(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     place = environment.pretend(home, environment.lock_hash(), flags="-S")  # no site-packages
     env = environment.variables(environment.path_with(tmp_path / "path", uv=True))
     nvim = await spawn_nvim(init_lua=INIT, env=env)
     await nvim.attach_ui()
     status = await nvim.wait_for(STATE, "failed", timeout=30_000)
     report = await nvim.lua(HEALTH)
-
     assert "No module named" in status["last_error"]
     assert status["fault"]["advice"] == "Run :McpTools install"
     assert ":McpTools install!` rebuilds" in " ".join(report.split())
-
     await nvim.request("nvim_command", "McpTools install")
     assert (await nvim.wait_for(STATE, "ready", timeout=60_000))["source"] == "environment"
-    assert (await nvim.lua("return told"))[-1].startswith("[mcp-tools] ready: ")
+    assert (await nvim.lua("return notified"))[-1].startswith("[mcp-tools] ready: ")
     assert (place / "pyvenv.cfg").exists()
     await echoes(nvim)
 
 
 @pytest.mark.slow
-async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
-    """An environment of another version stops the bridge, and one notification and health name the command.
-
-    Nothing is run, fetched or changed.
-    """
+async def test_another_version_is_only_reported(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     place = environment.pretend(home, "0" * 64)
     log = tmp_path / "spied"
     spies = tmp_path / "path"
@@ -153,16 +134,14 @@ async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> No
     for name in ("python3", "python", "uv", "pip", "pip3", "make", "curl"):
         program(spies / name, SPY.format(log=log))
     program(place / "bin" / "python", SPY.format(log=log))
-
     nvim = await spawn_nvim(init_lua=INIT, env={"PATH": str(spies)})
     await nvim.attach_ui()
     status = await nvim.wait_for(STATE, "failed")
     report = await nvim.lua(HEALTH)
-
     assert "belongs to another version of the plugin" in status["last_error"]
-    told = await nvim.wait_for("return #told > 0 and told")
-    assert len(told) == 1
-    assert told[0].endswith("Run :McpTools install or welcome")
+    notified = await nvim.wait_for("return #notified > 0 and notified")
+    assert len(notified) == 1
+    assert notified[0].endswith("Run :McpTools install or welcome")
     assert "ERROR the Python environment of the bridge belongs to another version" in report
     assert "Run :McpTools install" in report
     assert not log.exists()
@@ -170,8 +149,7 @@ async def test_another_lock(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("has", ["none", "old", "ancient"])
-async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path, has: str) -> None:
-    """Without a Python that is new enough `:McpTools install` says what to install, and so does health."""
+async def test_no_suitable_python(spawn_nvim: Spawn, home: Home, tmp_path: Path, has: str) -> None:
     path = tmp_path / "path"
     path.mkdir()
     if has == "old":
@@ -181,9 +159,8 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     nvim = await spawn_nvim(init_lua=INIT, env={"PATH": str(path)})
     await nvim.request("nvim_command", "McpTools install")
     await nvim.wait_for("return probe.install.last_error()")
-    said = await nvim.wait_for("return told[1]")
+    said = await nvim.wait_for("return notified[1]")
     report = " ".join((await nvim.lua(HEALTH)).split())
-
     expected = {
         "none": "install: no Python on PATH; install Python 3.11 or newer",
         "old": f"install: Python 3.11 or newer is needed, here: {path}/python3 (Python 3.9.2). Install ",
@@ -195,8 +172,7 @@ async def test_no_python_that_fits(spawn_nvim: Spawn, home: Home, tmp_path: Path
     assert not environment.directory(home.make("data")).exists()
 
 
-async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
-    """Health names packages that are not installed; `:McpTools install` is told where they are listed."""
+async def test_packages_of_the_user_are_installed(spawn_nvim: Spawn, home: Home, tmp_path: Path) -> None:
     environment.pretend(home, environment.lock_hash())
     file, log, path = tmp_path / "tools.txt", tmp_path / "log", tmp_path / "path"
     file.write_text("mcpt-nowhere\n")
@@ -204,7 +180,6 @@ async def test_packages_of_ones_own(spawn_nvim: Spawn, home: Home, tmp_path: Pat
     program(path / "python3", f'#!/bin/sh\necho "$*" >>{log}\n')
     setup = f"mcp_tools.setup({{ python = {{ packages = [[{file}]] }}, bridge = {{ autostart = false }} }})"
     nvim = await spawn_nvim(init_lua=INIT + setup, env={"PATH": str(path)})
-
     report = " ".join((await nvim.lua(HEALTH)).split())
     assert f"WARNING the packages of {file} are not installed" in report
     await nvim.request("nvim_command", "McpTools install")

@@ -1,4 +1,4 @@
-"""An interview at a terminal of 80 × 24: what is on the screen, where keys go, what the client is told."""
+"""An interview at a terminal of 80 × 24: what is on the screen, where keys go, and the client's result."""
 
 from __future__ import annotations
 
@@ -31,14 +31,13 @@ for _, call in ipairs(probe.executor():pending()) do
 end
 """
 
-COLOUR = {"question": "Which colour?", "choices": ["red", "gr\u202een", "blue"], "default_choice": 1}
+COLOR = {"question": "Which color?", "choices": ["red", "gr\u202een", "blue"], "default_choice": 1}
 TOPPINGS = {"question": "Which toppings?", "choices": ["ham", "olives", "corn"], "multiselect": True}
 WHY = {"question": "Why?\nIn a word."}
 
 
 @pytest.fixture
 async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
-    """A terminal whose Neovim has a bridge and the interview."""
     async with terminal.opened(nvim_program, home, init_lua=INIT) as opened:
         await opened.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
         yield opened
@@ -46,13 +45,12 @@ async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
         assert await opened.nvim.lua("return #vim.api.nvim_list_wins()") == 1
 
 
-def asked(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
+def ask(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
     """A call of the tool that waits for its answers."""
     return asyncio.create_task(client.call_tool("nvim_ask_user", {"questions": list(questions)}))
 
 
 async def answered(call: asyncio.Task[Any]) -> str:
-    """The text that the client gets."""
     result = await ended(call)
     assert not result.is_error, result
     text: str = result.content[0].text
@@ -63,25 +61,24 @@ def mode_is(screen: Terminal, mode: str) -> Any:
     return screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == ...", mode)
 
 
-async def go_in(screen: Terminal, *texts: str) -> None:
-    """Go to the window by a key, whose frame then has these texts."""
+async def enter_window(screen: Terminal, *texts: str) -> None:
+    """Enters the window by a key; its frame then has these texts."""
     await screen.press("F5")
     await screen.shows(*texts)
 
 
-async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
-    """Keys go to the text until the person goes to the window; there all kinds are answered."""
+async def test_the_user_answers_every_kind_of_question(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         await screen.type("ihello ")
-        call = asked(client, COLOUR, TOPPINGS, WHY)
+        call = ask(client, COLOR, TOPPINGS, WHY)
         shown = await screen.shows(
-            "Which colour?", "1 of 3", "(•) gr<U+202E>en", "( ) blue", "or something else"
+            "Which color?", "1 of 3", "(•) gr<U+202E>en", "( ) blue", "or something else"
         )
         assert 'a client called "mcp" asks' in shown
         assert "<F5> to answer" in shown
         await screen.type("j q")
         await screen.shows("hello j q")
-        await go_in(screen, "<CR> next", "<Esc> cancel")
+        await enter_window(screen, "<CR> next", "<Esc> cancel")
         await screen.enter("j")
         await screen.shows("Which toppings?", "2 of 3", "[ ] ham")
         await screen.type(" ")
@@ -89,7 +86,7 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.type("3")
         await screen.shows("[x] corn")
         await screen.press("C-p")
-        await screen.shows("Which colour?", "(•) blue")
+        await screen.shows("Which color?", "(•) blue")
         await screen.press("Enter")
         await screen.shows("[x] ham", "[ ] olives", "[x] corn")
         await screen.press("Tab", "Tab", "Tab")
@@ -100,7 +97,7 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
         await screen.press("C-j")
         await screen.enter("so")
         assert await answered(call) == (
-            "Which colour?: blue\nWhich toppings?: ham, corn, cheese\nWhy?\nIn a word.: because ü\nso"
+            "Which color?: blue\nWhich toppings?: ham, corn, cheese\nWhy?\nIn a word.: because ü\nso"
         )
         await screen.hides("Why?")
         await mode_is(screen, "i")
@@ -109,36 +106,34 @@ async def test_all_kinds_of_questions(screen: Terminal, bridge: Bridge) -> None:
 
 
 @pytest.mark.slow
-async def test_own_text_instead_of_a_choice(screen: Terminal, bridge: Bridge) -> None:
-    """Nothing chosen is said in the frame; what is typed is the answer then."""
+async def test_typed_text_replaces_a_choice(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
-        call = asked(client, {"question": "Which?", "choices": []}, {**COLOUR, "default_choice": None})
+        call = ask(client, {"question": "Which?", "choices": []}, {**COLOR, "default_choice": None})
         await screen.shows("Which?", "<F5> to answer")
         await screen.command("McpTools answer")
         await mode_is(screen, "i")
         await screen.press("Enter")
-        await screen.shows("Which colour?")
+        await screen.shows("Which color?")
         await screen.enter("gg")
         await screen.shows("choose one, or type an answer")
         await screen.type("i")
         await mode_is(screen, "i")
         await screen.enter("violet")
-        assert await answered(call) == "Which?: (no answer)\nWhich colour?: violet"
+        assert await answered(call) == "Which?: (no answer)\nWhich color?: violet"
 
 
 @pytest.mark.parametrize(
     "how", ["Escape", *(pytest.param(how, marks=pytest.mark.slow) for how in ("close", "field"))]
 )
-async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
-    """Who leaves it, by key or by closing the window, gives no answers; `q` only goes back to the text."""
+async def test_leaving_the_window_gives_no_answers(screen: Terminal, bridge: Bridge, how: str) -> None:
     async with connect(bridge, "sessions") as client:
-        call = asked(client, COLOUR)
-        await screen.shows("Which colour?")
-        await go_in(screen, "<CR> done")
+        call = ask(client, COLOR)
+        await screen.shows("Which color?")
+        await enter_window(screen, "<CR> done")
         await screen.type("q")
         await screen.shows("<F5> to answer")
         assert not call.done()
-        await go_in(screen, "<CR> done")
+        await enter_window(screen, "<CR> done")
         if how == "field":
             await screen.type("i")
             await mode_is(screen, "i")
@@ -146,23 +141,22 @@ async def test_leaving_it(screen: Terminal, bridge: Bridge, how: str) -> None:
             await mode_is(screen, "n")
         await (screen.command("close") if how == "close" else screen.press("Escape"))
         assert await answered(call) == "The user closed the questions without answering."
-        await screen.hides("Which colour?")
+        await screen.hides("Which color?")
 
 
 @pytest.mark.slow
-async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
-    """A second interview waits for the first. One that its client cancels stays until the user leaves it."""
+async def test_a_second_interview_waits_for_the_first(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
-        first = asked(client, COLOUR)
-        await screen.shows("Which colour?")
-        second = asked(client, TOPPINGS)
+        first = ask(client, COLOR)
+        await screen.shows("Which color?")
+        second = ask(client, TOPPINGS)
         await screen.shows("(1 more waiting)")
-        await go_in(screen, "<CR> done")
-        await screen.nvim.lua(CANCEL, "Which colour?")
+        await enter_window(screen, "<CR> done")
+        await screen.nvim.lua(CANCEL, "Which color?")
         await screen.shows("The caller no longer waits")
         await screen.type("xq")  # not for the user's text
         shown = await screen.shows("Which toppings?", "<F5> to answer")
-        assert "Which colour?" not in shown
+        assert "Which color?" not in shown
         assert (await first).is_error
         await screen.type("only")
         await screen.press("Escape", "F5")
@@ -172,10 +166,9 @@ async def test_one_after_the_other(screen: Terminal, bridge: Bridge) -> None:
 
 
 @pytest.mark.slow
-async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> None:
-    """`:only`, another tab page and another size of the screen bring it back with what was typed so far."""
+async def test_typed_text_survives_other_windows(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
-        call = asked(client, WHY)
+        call = ask(client, WHY)
         await screen.shows("Why?")
         await screen.press("F5")
         await screen.type("text so far")
@@ -194,17 +187,16 @@ async def test_it_outlives_other_windows(screen: Terminal, bridge: Bridge) -> No
 
 
 @pytest.mark.slow
-async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
-    """Who types in a terminal of the editor, where the agent may run, is there again when all is answered."""
+async def test_the_user_returns_to_terminal_mode_after_answering(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         await screen.command("terminal cat")
         await screen.type("i")
         await mode_is(screen, "t")
-        call = asked(client, COLOUR, WHY)
-        await screen.shows("Which colour?", "<F5> to answer")
+        call = ask(client, COLOR, WHY)
+        await screen.shows("Which color?", "<F5> to answer")
         await screen.type("to cat")
         await screen.shows("to cat")
-        await go_in(screen, "<CR> next")
+        await enter_window(screen, "<CR> next")
         await screen.press("Enter")
         await mode_is(screen, "i")
         await screen.type("so")
@@ -212,40 +204,39 @@ async def test_out_of_a_terminal(screen: Terminal, bridge: Bridge) -> None:
         await screen.shows("Why?", "so", "<CR> done")
         await mode_is(screen, "i")
         await screen.enter(" it is")
-        assert await answered(call) == f"Which colour?: {COLOUR['choices'][1]}\nWhy?\nIn a word.: so it is"
+        assert await answered(call) == f"Which color?: {COLOR['choices'][1]}\nWhy?\nIn a word.: so it is"
         await mode_is(screen, "t")
         await screen.type(" again")
         await screen.shows("to cat again")
 
 
 @pytest.mark.slow
-async def test_focus_by_option(screen: Terminal, bridge: Bridge) -> None:
-    """By `ui.interview_focus` it is entered in normal mode only; keys that were on their way do nothing."""
+async def test_interview_focus_enters_the_window_from_normal_mode(screen: Terminal, bridge: Bridge) -> None:
     await screen.nvim.lua("mcp_tools.setup({ ui = { interview_focus = true } })")
     async with connect(bridge, "sessions") as client:
         await screen.type("i")
         await mode_is(screen, "i")
-        call = asked(client, COLOUR)
-        await screen.shows("Which colour?", "<F5> to answer")
+        call = ask(client, COLOR)
+        await screen.shows("Which color?", "<F5> to answer")
         call.cancel()
-        await screen.hides("Which colour?")
+        await screen.hides("Which color?")
         await screen.press("Escape")
         await mode_is(screen, "n")
-        call = asked(client, COLOUR)
+        call = ask(client, COLOR)
         await screen.shows("<CR> done")
         await screen.press("Escape")
         await asyncio.sleep(0.7)
         assert not call.done()
         await screen.press("Enter")
-        assert (await answered(call)).startswith("Which colour?: ")
+        assert (await answered(call)).startswith("Which color?: ")
 
 
-async def test_text_of_an_unfinished_answer(screen: Terminal, bridge: Bridge) -> None:
-    """Text typed before and after the call ends is in the unnamed register."""
+async def test_unfinished_text_is_in_the_unnamed_register(screen: Terminal, bridge: Bridge) -> None:
+    """Also what is typed after the call has ended."""
     async with connect(bridge, "sessions") as client:
-        call = asked(client, WHY)
+        call = ask(client, WHY)
         await screen.shows("Why?")
-        await go_in(screen, "<CR> done")
+        await enter_window(screen, "<CR> done")
         await screen.type("because")
         await screen.nvim.lua(CANCEL, WHY["question"])
         await screen.shows("The caller no longer waits; your text is in register")
@@ -259,13 +250,12 @@ async def test_text_of_an_unfinished_answer(screen: Terminal, bridge: Bridge) ->
         assert (await ended(call)).is_error
 
 
-async def test_long_question(screen: Terminal, bridge: Bridge) -> None:
-    """A question that does not fit is shown from its beginning."""
+async def test_a_long_question_is_shown_from_its_beginning(screen: Terminal, bridge: Bridge) -> None:
     lines = "\n".join(f"line {i}" for i in range(1, 27))
     async with connect(bridge, "sessions") as client:
-        call = asked(client, {"question": lines, "choices": ["red", "blue"]})
+        call = ask(client, {"question": lines, "choices": ["red", "blue"]})
         await screen.shows("line 1 ", "more lines")
-        await go_in(screen, "line 1 ", "<CR> done")
+        await enter_window(screen, "line 1 ", "<CR> done")
         await screen.press("Tab")
         await screen.shows("( ) red")
         await screen.press("Enter")

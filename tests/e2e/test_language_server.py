@@ -1,18 +1,18 @@
-"""What prompts say of a file's symbols, with a real language server behind the buffer, and when it fails."""
+"""Symbols of a file in prompts, with a real language server, and when it fails."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
+from tests.support.results import eventually
 
 pytestmark = [pytest.mark.every_nvim, pytest.mark.slow]
 
@@ -61,7 +61,7 @@ end
 
 
 @pytest.fixture
-async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> AsyncIterator[Nvim]:
+async def nvim(spawn_nvim: Spawn) -> AsyncIterator[Nvim]:
     """A Neovim with a Python file and the language server that is ready for it."""
     running = await spawn_nvim(init_lua="require('mcp-tools').setup({ bridge = { autostart = false } })")
     path = running.home.path / "cwd" / "shelf.py"
@@ -78,7 +78,6 @@ async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> AsyncIterator[Nvim
 
 
 def children_of(pid: int) -> list[int]:
-    """Processes that one has started."""
     try:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -86,21 +85,18 @@ def children_of(pid: int) -> list[int]:
 
 
 def processes_below(pid: int) -> list[int]:
-    """A process and all that it and its children have started."""
+    """A process and all its descendants."""
     return [pid, *(one for child in children_of(pid) for one in processes_below(child))]
 
 
 def servers(nvim: Nvim) -> list[int]:
-    """The processes of this Neovim that are language servers."""
     children = children_of(nvim.process.pid)
     return [child for child in children if SERVER.name in Path(f"/proc/{child}/cmdline").read_text()]
 
 
 async def gone(pids: list[int]) -> None:
-    """Wait for their end: what a server has started notices a moment later that it is alone."""
-    async with asyncio.timeout(10):
-        while any(Path(f"/proc/{pid}").exists() for pid in pids):
-            await asyncio.sleep(0.01)
+    """Waits until all have ended; children of a server end a moment later."""
+    await eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 10)
 
 
 async def symbols(nvim: Nvim) -> list[tuple[str, int, Any]]:
@@ -110,21 +106,18 @@ async def symbols(nvim: Nvim) -> list[tuple[str, int, Any]]:
     return [(one["name"], one["line"], one.get("end_line")) for one in await nvim.lua("return found")]
 
 
-async def test_symbols_come_from_the_server(nvim: Nvim) -> None:
-    """With their ends, names that no line betrays, and text that is not saved."""
+async def test_symbols_come_from_the_server_also_of_unsaved_text(nvim: Nvim) -> None:
     found = await symbols(nvim)
     assert [name for name, _, _ in found if name != "thing"] == ["LIMIT", "Shelf", "put", "fill"]
     assert ("Shelf", 4, 10) in found
     assert ("fill", 13, 14) in found
-
     await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'FIRST = 1', '' })")
     found = await symbols(nvim)
     assert found[0] == ("FIRST", 1, 1)
     assert ("fill", 15, 16) in found
 
 
-async def test_prompts_use_them(nvim: Nvim) -> None:
-    """`analyze_module` lists what the server knows, `write_tests` shows the symbol up to its end."""
+async def test_prompts_use_the_servers_symbols(nvim: Nvim) -> None:
     await nvim.lua("prompt('analyze_module', { path = 'shelf.py' })")
     text = await nvim.wait_for("return result", timeout=20_000)
     assert "- LIMIT (line 1)" in text
@@ -136,8 +129,7 @@ async def test_prompts_use_them(nvim: Nvim) -> None:
     assert "def fill" not in excerpt
 
 
-async def test_a_server_that_does_not_answer(nvim: Nvim) -> None:
-    """Then no symbols are known, once; a late answer changes nothing, and the next question is answered."""
+async def test_a_late_answer_of_the_server_changes_nothing(nvim: Nvim) -> None:
     (pid,) = servers(nvim)
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -150,8 +142,7 @@ async def test_a_server_that_does_not_answer(nvim: Nvim) -> None:
     assert await nvim.lua("return answers") == 1
 
 
-async def test_a_server_that_dies(nvim: Nvim) -> None:
-    """A question that waits for it ends without symbols, and so does the next one."""
+async def test_a_killed_server_ends_the_question_without_symbols(nvim: Nvim) -> None:
     (pid,) = servers(nvim)
     os.kill(pid, signal.SIGSTOP)
     await nvim.lua("ask()")

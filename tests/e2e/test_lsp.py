@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +24,12 @@ from tests.support import bridge as support
 from tests.support import lsp
 from tests.support.bridge import Bridge
 from tests.support.lsp import Client, FailedError, position
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
 from tests.support.rpc import GoneError
+from tests.support.shared import memory_of
 from tests.unit.agents.agents import Agent, call, request
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
-
-Spawn = Callable[..., Awaitable[Nvim]]
 
 SHELF = '''class Shelf:
     """Holds things."""
@@ -64,8 +63,14 @@ class Stage:
         return self.bridge.nvim
 
     def client(self, *words: str, **env: str) -> AbstractAsyncContextManager[Client]:
-        """`mcp-tools lsp` in the project."""
         return lsp.running(self.nvim.home, self.project, *words, **env)
+
+    @contextlib.asynccontextmanager
+    async def opened(self, name: str = "user.py") -> AsyncIterator[tuple[Client, dict[str, Any]]]:
+        """An initialized client that has opened a file, and the parameters that name the file."""
+        async with self.client() as client:
+            await client.initialize()
+            yield client, client.open(self.project / name)
 
     async def edit(self, name: str, code: str) -> None:
         """The user edits a file with Lua, and does not save it."""
@@ -93,8 +98,7 @@ def lines(found: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return sorted((Path(one["uri"]).name, one["range"]["start"]["line"]) for one in found)
 
 
-async def test_requests_about_closed_files(stage: Stage) -> None:
-    """Every method is answered by the editor's server; no buffer is listed for it."""
+async def test_requests_about_closed_files_are_answered_by_the_editors_server(stage: Stage) -> None:
     user = stage.project / "user.py"
     async with stage.client() as client:
         assert (await client.initialize())["capabilities"]["positionEncoding"] == "utf-16"
@@ -114,17 +118,14 @@ async def test_requests_about_closed_files(stage: Stage) -> None:
     assert await stage.nvim.lua("return #vim.fn.getbufinfo({ buflisted = 1 })") == 1
 
 
-async def test_call_hierarchy(stage: Stage) -> None:
-    """An item leads back to its server, even from an agent that drops `data`."""
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "shelf.py")
+async def test_call_hierarchy_items_lead_back_to_their_server(stage: Stage) -> None:
+    async with stage.opened("shelf.py") as (client, it):
         items = await client.ask("textDocument/prepareCallHierarchy", **it, **position(3, 9))
         assert [(one["name"], one["data"]["server"]) for one in items] == [("put", "basedpyright")]
         calls = await client.ask("callHierarchy/incomingCalls", item=items[0])
         starts = {one["start"]["character"] for one in calls[0]["fromRanges"]}
         assert (calls[0]["from"]["name"], len(starts)) == ("fill", 2)
-        del items[0]["data"]
+        del items[0]["data"]  # as some agents do
         assert await client.ask("callHierarchy/incomingCalls", item=items[0]) == calls
         made = await client.ask("callHierarchy/outgoingCalls", item=calls[0]["from"])
         assert {one["to"]["name"] for one in made} == {"put"}
@@ -133,14 +134,11 @@ async def test_call_hierarchy(stage: Stage) -> None:
             await client.ask("callHierarchy/incomingCalls", item=items[0])
 
 
-async def test_unsaved_lines(stage: Stage) -> None:
-    """Positions count lines as on disk; what is only in the editor is seen all the same."""
+async def test_positions_count_lines_on_disk_while_unsaved_text_is_analyzed(stage: Stage) -> None:
     await stage.edit("user.py", "vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# one', '# two' })")
     await stage.edit("shelf.py", "vim.api.nvim_buf_set_lines(0, 3, 3, false, { '    colour = 3', '' })")
     await stage.edit("shelf.py", "vim.api.nvim_buf_set_lines(0, 0, 0, false, { '# first' })")
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+    async with stage.opened() as (client, it):
         assert lines(await client.ask("textDocument/definition", **it, **PUT)) == [("shelf.py", 3)]
         uses = await client.ask("textDocument/references", **it, **PUT, context={"includeDeclaration": True})
         assert lines(uses) == [("shelf.py", 3), ("user.py", 4), ("user.py", 4)]
@@ -153,17 +151,13 @@ async def test_unsaved_lines(stage: Stage) -> None:
             await client.ask("textDocument/hover", **it, **PUT)
 
 
-async def test_diagnostics(stage: Stage) -> None:
-    """They are published for each text that the agent opens or writes, also empty, and pulled."""
+async def test_diagnostics_are_published_and_pulled(stage: Stage) -> None:
     wrong = stage.project / "wrong.py"
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(wrong)
+    async with stage.opened("wrong.py") as (client, it):
         first = await client.published(wrong, 1)
         assert [(one["severity"], one["range"]["start"]["line"]) for one in first] == [(1, 1)]
         report = await client.ask("textDocument/diagnostic", **it)
         assert report == {"kind": "full", "items": first}
-
         wrong.write_text(WRONG.replace("'text'", "1"))
         document = {"uri": wrong.as_uri(), "version": 2}
         client.notify("textDocument/didChange", textDocument=document, contentChanges=[{"text": "ignored"}])
@@ -172,8 +166,8 @@ async def test_diagnostics(stage: Stage) -> None:
         assert len((await client.ask("textDocument/diagnostic", **it))["items"]) == 1
 
 
-async def test_a_document_that_is_closed_at_once(stage: Stage) -> None:
-    """Copilot CLI closes it a millisecond after its request."""
+async def test_requests_are_answered_although_the_document_is_closed(stage: Stage) -> None:
+    # Copilot CLI closes it a millisecond after its request.
     user = stage.project / "user.py"
     async with stage.client() as client:
         await client.initialize(None)
@@ -195,22 +189,16 @@ REFUSED = {
 }
 
 
-async def test_refusals(stage: Stage) -> None:
-    """Nothing is changed, and nothing outside of the project or sensitive is named."""
+async def test_nothing_is_changed_and_no_foreign_or_sensitive_file_is_named(stage: Stage) -> None:
     (stage.project / ".env").write_text("TOKEN=1\n")
     (stage.project / "link.py").symlink_to("/etc/passwd")
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+    async with stage.opened() as (client, it):
         await client.published(stage.project / "user.py", 1)
         for method, tool in REFUSED.items():
             with pytest.raises(FailedError, match=tool):
                 await client.ask(method, **it, **PUT, newName="x")
-        # Copilot CLI renames only what this answers.
-        assert await client.ask("textDocument/prepareRename", **it, **PUT) == {
-            "start": PUT["position"],
-            "end": PUT["position"],
-        }
+        at = PUT["position"]  # Copilot CLI renames only what this answers
+        assert await client.ask("textDocument/prepareRename", **it, **PUT) == {"start": at, "end": at}
         with pytest.raises(FailedError, match="not supported") as raised:
             await client.ask("textDocument/completion", **it, **PUT)
         assert raised.value.code == -32601
@@ -225,20 +213,15 @@ async def test_refusals(stage: Stage) -> None:
         it = client.open(stage.project / "shelf.py")
         with pytest.raises(FailedError, match="outside the project"):  # `str`, in a stub of the server
             await client.ask("textDocument/definition", **it, **position(3, 25))
-    # It is written a moment later.
-    readable = (
-        "local path = probe.audit.path(); return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path)"
-    )
-    log = await stage.nvim.wait_for(readable)
-    entries = [json.loads(line) for line in log]
+    log = "local path = probe.audit.path(); return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path)"
+    entries = [json.loads(line) for line in await stage.nvim.wait_for(log)]
     assert {("lsp_request", "deny"), ("lsp_request", "allow")} <= {
         (e["tool"], e["decision"]) for e in entries
     }
     assert {one["client"] for one in entries} == {"tester"}
 
 
-async def test_life_without_an_editor(stage: Stage, home: Any, tmp_path: Path) -> None:
-    """It opens, fails requests with the reason, and ends in each of the three ways."""
+async def test_requests_fail_without_an_editor(stage: Stage, home: Any, tmp_path: Path) -> None:
     async with lsp.running(home, tmp_path) as client:
         with pytest.raises(FailedError) as raised:
             await client.ask("textDocument/hover")
@@ -252,16 +235,18 @@ async def test_life_without_an_editor(stage: Stage, home: Any, tmp_path: Path) -
         assert await client.ask("shutdown") is None
         with pytest.raises(FailedError, match="shut down"):
             await client.ask("textDocument/hover", **it, **position(0, 0))
-        told = {one["method"] for one in client.notifications}
-        assert told == {"window/logMessage"}
+        assert {one["method"] for one in client.notifications} == {"window/logMessage"}
         client.notify("exit")
         assert await client.process.wait() == 0
+
+
+async def test_it_ends_after_shutdown_or_exit_alone(home: Any, tmp_path: Path) -> None:
     async with lsp.running(home, tmp_path) as client:
         await client.initialize()
         await client.ask("shutdown")
         begun = time.monotonic()
         assert await client.process.wait() == 0
-        assert 1 < time.monotonic() - begun < 4
+        assert time.monotonic() - begun > 1, "`exit` may still come"
     async with lsp.running(home, tmp_path) as client:
         await client.initialize()
         client.notify("exit")
@@ -289,11 +274,10 @@ vim.lsp.start({ name = 'slow', root_dir = vim.uv.cwd(), cmd = function(dispatche
   }
 end })
 """
-"""A server in the editor that answers nothing."""
+"""A server in the editor that never answers."""
 
 
-async def test_cancel(stage: Stage) -> None:
-    """A cancelled request is answered at once, and cancelled at the server."""
+async def test_a_cancelled_request_is_answered_and_cancelled_at_the_server(stage: Stage) -> None:
     (stage.project / "a.txt").write_text("one\n")
     await stage.edit("a.txt", SLOW)
     async with stage.client() as client:
@@ -310,29 +294,21 @@ async def test_cancel(stage: Stage) -> None:
         await stage.nvim.wait_for("return probe.executor().active == 0")
 
 
-async def test_a_thousand_requests_in_flight(stage: Stage) -> None:
-    """All are answered, each with its own result, while the editor can be used."""
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+async def test_each_of_a_thousand_requests_gets_its_own_result(stage: Stage) -> None:
+    async with stage.opened() as (client, it):
         await client.ask("textDocument/hover", **it, **PUT)
-        begun = time.monotonic()
         answers = [
             client.begin("textDocument/definition", **it, **(PUT if n % 2 else position(3, 5)))[1]
             for n in range(1000)
         ]
         async with asyncio.timeout(60):
             found = await asyncio.gather(*answers)
-        print(f"1000 requests: {time.monotonic() - begun:.1f} s")
         assert {tuple(lines(one)) for one in found[1::2]} == {(("shelf.py", 3),)}
         assert {tuple(lines(one)) for one in found[::2]} == {(("user.py", 3),)}
 
 
-async def test_restarts(stage: Stage, spawn_nvim: Spawn) -> None:
-    """The same process answers after the bridge was restarted and killed, and with another editor."""
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+async def test_it_continues_after_restarts_and_crashes(stage: Stage, spawn_nvim: Spawn) -> None:
+    async with stage.opened() as (client, it):
 
         async def works() -> None:
             assert lines(await client.ask("textDocument/definition", **it, **PUT)) == [("shelf.py", 3)]
@@ -351,11 +327,8 @@ async def test_restarts(stage: Stage, spawn_nvim: Spawn) -> None:
         await again.nvim.lua(lsp.STOP)
 
 
-async def test_a_blocked_editor(stage: Stage) -> None:
-    """A request is repeated while the editor does not take it, and the client is not told."""
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+async def test_a_request_is_repeated_while_the_editor_is_blocked(stage: Stage) -> None:
+    async with stage.opened() as (client, it):
         await client.ask("textDocument/hover", **it, **PUT)
         blocking = asyncio.create_task(stage.nvim.lua("vim.uv.sleep(5000)"))
         await asyncio.sleep(0.1)
@@ -363,38 +336,25 @@ async def test_a_blocked_editor(stage: Stage) -> None:
         await blocking
 
 
-def resident(pid: int) -> int:
-    """Memory of a process in kB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1])
-
-
-async def test_three_agents_share_one_server(stage: Stage) -> None:
-    """Each has a process of at most 30 MB; the project is read by one language server."""
+async def test_three_agents_share_one_server_and_need_little_memory(stage: Stage) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        clients = [await stack.enter_async_context(stage.client()) for _ in range(3)]
-        for client in clients:
-            await client.initialize()
-            it = client.open(stage.project / "user.py")
+        opened = [await stack.enter_async_context(stage.opened()) for _ in range(3)]
+        for client, it in opened:
             for _ in range(100):
                 await client.ask("textDocument/hover", **it, **PUT)
-        sizes = [resident(client.process.pid) for client in clients]
-        print(f"resident: {sizes} kB")
-        assert max(sizes) < 30_000
+        assert max(memory_of(client.process.pid) for client, _ in opened) < 30_000  # kB
         assert await stage.nvim.lua("return #vim.lsp.get_clients()") == 1
 
 
-async def test_a_generic_client(stage: Stage) -> None:
-    """The client of pygls, which checks every message against the types of the protocol."""
-    client = LanguageClient("generic", "1")
+async def test_a_client_that_checks_every_message_accepts_them(stage: Stage) -> None:
+    client = LanguageClient("pygls", "1")
     published: asyncio.Future[types.PublishDiagnosticsParams] = asyncio.get_running_loop().create_future()
 
     @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     def publish(params: types.PublishDiagnosticsParams) -> None:
         published.set_result(params)
 
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
-    await client.start_io(*lsp.PROGRAM, cwd=stage.project, env=kept | stage.nvim.home.environment())
+    await client.start_io(*lsp.PROGRAM, cwd=stage.project, env=stage.nvim.home.environment())
     try:
         await client.initialize_async(types.InitializeParams(types.ClientCapabilities()))
         client.initialized(types.InitializedParams())
@@ -419,32 +379,27 @@ async def test_a_generic_client(stage: Stage) -> None:
         await client.stop()
 
 
-async def test_the_token(stage: Stage) -> None:
-    """Its token opens nothing else, and no other token opens it; one of an earlier token is refused."""
+async def test_its_token_opens_nothing_else_and_no_other_token_opens_it(stage: Stage) -> None:
     bridge = stage.bridge
     async with aiohttp.ClientSession() as http:
         agent = Agent(http, bridge.url, f"Bearer {lsp_token(bridge.token)}")
         await agent.initialize()
         listed = await agent.ask(request("tools/list"))
         assert {tool["name"] for tool in listed["result"]["tools"]} <= {"lsp_request"}
-        told = await agent.ask(call("nvim_editor_eval_lua", code="return 1"))
-        assert "no tool" in json.dumps(told).lower() or "unknown" in json.dumps(told).lower()
+        assert "unknown" in json.dumps(await agent.ask(call("nvim_editor_eval_lua", code="return 1"))).lower()
         async with await agent.post(request("resources/list")) as response:
             assert "error" in await response.json()
         main = Agent(http, bridge.url, f"Bearer {bridge.token}")
         await main.initialize()
-        told = await main.ask(call("lsp_request", method="textDocument/hover", params={}))
-        assert "unknown" in json.dumps(told).lower() or "no tool" in json.dumps(told).lower()
+        wrong = call("lsp_request", method="textDocument/hover", params={})
+        assert "unknown" in json.dumps(await main.ask(wrong)).lower()
         revoked = Agent(http, bridge.url, f"Bearer {lsp_token('f' * 64)}")
         async with await revoked.post(request("tools/list")) as response:
             assert response.status == 401
 
 
-async def test_a_new_token(stage: Stage) -> None:
-    """After the token was revoked, the old one is refused, and a running agent gets the new one."""
-    async with stage.client() as client, aiohttp.ClientSession() as http:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+async def test_a_running_agent_gets_a_new_token_and_the_old_one_is_refused(stage: Stage) -> None:
+    async with stage.opened() as (client, it), aiohttp.ClientSession() as http:
         await client.ask("textDocument/hover", **it, **PUT)
         await stage.nvim.lua(
             "local current = probe.current; assert(probe.identity.renew_token(current.launch.identity, 1))"
@@ -460,8 +415,7 @@ async def test_a_new_token(stage: Stage) -> None:
             assert response.status == 401
 
 
-async def test_a_foreign_process_at_the_port(stage: Stage) -> None:
-    """It gets neither a token nor a request, and the request fails with the reason."""
+async def test_a_foreign_process_at_the_port_gets_no_token_or_request(stage: Stage) -> None:
     received = bytearray()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -471,16 +425,14 @@ async def test_a_foreign_process_at_the_port(stage: Stage) -> None:
         received.extend(await reader.read(65536))
         writer.close()
 
-    async with stage.client() as client:
-        await client.initialize()
-        it = client.open(stage.project / "user.py")
+    async with stage.opened() as (client, it):
         await client.ask("textDocument/hover", **it, **PUT)
         [file] = (stage.nvim.home.runtime / "mcp-tools").glob("*.json")
-        facts = file.read_text()
+        content = file.read_text()
         await stage.nvim.request("nvim_command", "McpTools stop")
         await stage.nvim.wait_for("return require('mcp-tools').status().state == 'stopped'")
         async with await asyncio.start_server(serve, "127.0.0.1", stage.bridge.port):
-            file.write_text(facts)
+            file.write_text(content)
             file.chmod(0o600)
             with pytest.raises(FailedError, match="does not answer"):
                 await client.ask("textDocument/hover", **it, **PUT)
@@ -490,8 +442,7 @@ async def test_a_foreign_process_at_the_port(stage: Stage) -> None:
     assert b"hover" not in received
 
 
-async def test_an_editor_that_denies_it(spawn_nvim: Spawn) -> None:
-    """By the option for tools, and it says so."""
+async def test_the_user_can_deny_it_by_configuration(spawn_nvim: Spawn) -> None:
     bridge = await support.start(spawn_nvim, setup="{ approval = { tools = { lsp_request = 'deny' } } }")
     project = bridge.nvim.home.make("cwd")
     (project / "a.py").write_text("x = 1\n")
@@ -500,4 +451,6 @@ async def test_an_editor_that_denies_it(spawn_nvim: Spawn) -> None:
         it = client.open(project / "a.py")
         with pytest.raises(FailedError, match="the user's configuration denies it"):
             await client.ask("textDocument/hover", **it, **position(0, 0))
-    assert not await bridge.nvim.lua("return vim.fn.execute('messages'):find('lsp_request')")
+    assert not await bridge.nvim.lua("return vim.fn.execute('messages'):find('lsp_request')"), (
+        "it is reported"
+    )

@@ -1,4 +1,4 @@
-"""The plugin installed as people install it: each way as the README says, up to a real client's call."""
+"""Installation in each way that the README describes, up to a real client's call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import tomllib
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -14,41 +13,34 @@ import pytest
 from tests.support import bridge as support
 from tests.support import environment, plugins, processes
 from tests.support.bridge import connect
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import ROOT, Home, Nvim, Spawn
 from tests.support.results import text_of
 
-Spawn = Callable[..., Awaitable[Nvim]]
-
 SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
-"""What a reader of the README replaces."""
+"""The placeholder in the README."""
 ALONE = f"vim.opt.runtimepath:remove([[{ROOT}]])\n"
-"""Only what was installed counts, not this checkout."""
+"""Without this checkout."""
 ENDPOINT = "return require('mcp-tools').endpoint()"
-TOLD = "_G.told = {}\nvim.notify = function(text) table.insert(told, text) end\n"
+NOTIFIED = "_G.notified = {}\nvim.notify = function(text) table.insert(notified, text) end\n"
 PACKED = Path("nvim/site/pack/core/opt/mcp-tools.nvim")
 """Where `vim.pack` puts the plugin below XDG_DATA_HOME."""
 LOADED = "return debug.getinfo(require('mcp-tools').setup, 'S').source:sub(2)"
 
 
 def git(*arguments: str, cwd: Path) -> str:
-    """Run git without anybody's settings."""
+    """Runs git without the user's settings."""
     settings = ("-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "init.defaultBranch=main")
-    done = processes.run(
-        ["git", *settings, *arguments],
-        cwd=cwd,
-        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
-        check=True,
-    )
-    return done.stdout
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    return processes.run(["git", *settings, *arguments], cwd=cwd, env=env, check=True).stdout
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """URL of a repository that holds what this checkout holds now, committed or not."""
+    """URL of a repository with the current files of this checkout, committed or not."""
     try:
         listed = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
     except (OSError, subprocess.CalledProcessError):
-        pytest.skip("this is no git checkout, or git is not installed")
+        pytest.skip("not a git checkout, or git is not installed")
     tree = tmp_path_factory.mktemp("published") / "mcp-tools.nvim"
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file() and not name.startswith("tests/"):
@@ -69,13 +61,12 @@ def readme(part: str) -> str:
 
 
 def building() -> dict[str, str]:
-    """Environment variables with which a build step finds uv, and what uv has fetched before."""
+    """Environment variables with uv and its cache, for a build step."""
     path = os.pathsep.join([str(environment.UV.parent), os.environ["PATH"]])
     return environment.variables(path)
 
 
 def packed(published: str) -> str:
-    """The README's example for `vim.pack` as an init.lua."""
     example = readme("vim.pack.add(")
     asks = f"vim.pack.add({{ '{SOURCE}' }})"
     assert asks in example
@@ -83,7 +74,7 @@ def packed(published: str) -> str:
 
 
 async def works(nvim: Nvim, place: Path) -> None:
-    """With a screen the bridge of the copy in `place` comes up by itself and answers a client."""
+    """With a UI the bridge of the copy in `place` starts automatically and answers a client."""
     if not await nvim.lua("return #vim.api.nvim_list_uis() > 0"):
         await nvim.attach_ui()
     endpoint = await nvim.wait_for(ENDPOINT, timeout=30_000)
@@ -97,14 +88,12 @@ async def works(nvim: Nvim, place: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) -> None:
-    """A clone in a `start` directory needs only `setup()` in init.lua, and one command for the help."""
+async def test_a_clone_needs_only_setup_and_helptags(spawn_nvim: Spawn, home: Home, published: str) -> None:
     environment.pretend(home, environment.lock_hash())
     start = home.make("data") / "nvim" / "site" / "pack" / "plugins" / "start"
     start.mkdir(parents=True)
     git("clone", "--quiet", published, cwd=start)
     nvim = await spawn_nvim(init_lua=ALONE + "require('mcp-tools').setup({ tools = 'recommended' })")
-
     await works(nvim, start / "mcp-tools.nvim")
     [command] = re.findall(r"\+(helptags \w+)", (ROOT / "README.md").read_text())
     await nvim.request("nvim_command", command)
@@ -115,45 +104,42 @@ async def test_without_a_manager(spawn_nvim: Spawn, home: Home, published: str) 
 
 @pytest.mark.nightly
 @pytest.mark.nvim("0.12")
-async def test_vim_pack(spawn_nvim: Spawn, home: Home, published: str) -> None:
-    """The README's example for `vim.pack` installs, builds and starts, all in one start of the editor."""
-    nvim = await spawn_nvim(init_lua=TOLD + packed(published), env=building())
-
+async def test_vim_pack_installs_builds_and_starts(spawn_nvim: Spawn, home: Home, published: str) -> None:
+    nvim = await spawn_nvim(init_lua=NOTIFIED + packed(published), env=building())
     await works(nvim, home.make("data") / PACKED)
     assert (environment.directory(home.make("data")) / environment.STAMP).exists()
-    assert "Run :McpTools install" not in "".join(await nvim.lua("return told"))
+    assert "Run :McpTools install" not in "".join(await nvim.lua("return notified"))
 
 
 @pytest.mark.nightly
 @pytest.mark.nvim("0.12")
-async def test_vim_pack_and_quit(spawn_nvim: Spawn, home: Home, published: str, tmp_path: Path) -> None:
-    """An editor that quits does not end its build step; the next one says so, and starts when it is done."""
+async def test_a_build_continues_after_the_editor_has_quit(
+    spawn_nvim: Spawn, home: Home, published: str, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
     uv = tmp_path / "path" / "uv"
     uv.parent.mkdir()
     uv.write_text(f'#!/bin/sh\nwhile [ ! -e {gate} ]; do sleep 0.1; done\nexec {environment.UV} "$@"\n')
     uv.chmod(0o755)
     env = environment.variables(os.pathsep.join([str(uv.parent), os.environ["PATH"]]))
-    init = TOLD + packed(published)
+    init = NOTIFIED + packed(published)
     first = await spawn_nvim(init_lua=init, env=env)
     built = environment.directory(home.make("data"))
     await first.wait_for(f"return vim.uv.fs_stat([[{built}.lock]]) ~= nil", timeout=20_000)
     await first.stop()
-
     second = await spawn_nvim(init_lua=init, env=env)
     await second.attach_ui()
-    [told] = await second.wait_for("return #told > 0 and told")
-    assert "is being installed; the bridge starts automatically" in told
+    [notified] = await second.wait_for("return #notified > 0 and notified")
+    assert "is being installed; the bridge starts automatically" in notified
     gate.touch()
     await works(second, home.make("data") / PACKED)
     assert (built / environment.STAMP).exists()
 
 
 @pytest.mark.nightly
-async def test_lazy(
+async def test_lazy_installs_and_builds(
     spawn_nvim: Spawn, nvim_program: Path, home: Home, tmp_path: Path, published: str
 ) -> None:
-    """The README's specification for lazy.nvim installs and builds in one start, and works in the next."""
     spec = readme("build = 'make install'").replace(
         f"'{SOURCE.removeprefix('https://github.com/')}'", f"url = '{published}'"
     )
@@ -171,5 +157,4 @@ async def test_lazy(
     built = environment.directory(home.make("data"))
     assert (built / environment.STAMP).exists(), installing.stderr
     nvim = await spawn_nvim(init_lua=init)
-
     await works(nvim, home.make("data") / "nvim" / "lazy" / "mcp-tools.nvim")

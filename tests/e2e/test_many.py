@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support import restarts
 from tests.support.bridge import Bridge, connect, ready
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Nvim, Spawn
 from tests.support.results import text_of
 
 pytestmark = [pytest.mark.slow]
@@ -29,26 +27,23 @@ end })
 )
 
 
-async def stdio(nvim: Nvim, env: dict[str, str], folder: Path) -> int:
-    """Calls by a client that knows nothing but its directory; returns how many reached `nvim`."""
+async def stdio(nvim: Nvim, env: dict[str, str], directory: Path) -> int:
+    """Calls by a client that only has its directory; returns how many reached `nvim`."""
     tally = restarts.Tally()
-    async with restarts.relayed(folder, env, tally) as client:
+    async with restarts.relayed(directory, env, tally) as client:
         for _ in range(CALLS):
             await client.call("whose", lambda text: text == str(nvim.process.pid))
     return tally.right
 
 
-async def test_ten_editors_and_twenty_clients(spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home) -> None:
-    """A client a project over HTTP, one over stdio that finds the editor by its folder; a tool ends last."""
+async def test_twenty_clients_reach_their_own_of_ten_editors(spawn_nvim: Spawn, home: Home) -> None:
     editors = await asyncio.gather(
         *(spawn_nvim(init_lua=INIT, cwd=home.make(f"project-{number}")) for number in range(EDITORS))
     )
     await asyncio.gather(*(nvim.lua("mcp_tools.start()") for nvim in editors))
     bridges: list[Bridge] = list(await asyncio.gather(*(ready(nvim) for nvim in editors)))
     assert len({bridge.port for bridge in bridges}) == EDITORS
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NVIM", "MCP_"))}
-    env = kept | editors[0].home.environment()
-    env.pop("NVIM", None)
+    env = editors[0].home.environment()
 
     async def http(bridge: Bridge) -> int:
         pid, right = str(bridge.nvim.process.pid), 0
@@ -64,16 +59,13 @@ async def test_ten_editors_and_twenty_clients(spawn_nvim: Callable[..., Awaitabl
             *(stdio(nvim, env, home.make(f"project-{number}")) for number, nvim in enumerate(editors)),
         )
         assert found == [CALLS] * (EDITORS * CLIENTS)
-        assert not slow.done()  # nobody has waited for it
+        assert not slow.done()
         await editors[0].lua("release()")
         assert text_of(await slow) == "at last"
 
 
-async def test_stdio_while_everything_is_restarted(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """Editor and bridge are restarted in turn under calls: each is answered once, and no process is left.
-
-    bench/endurance.py does the same for an hour, and kills the editor as well.
-    """
+async def test_calls_over_stdio_survive_restarts_of_editor_and_bridge(spawn_nvim: Spawn) -> None:
+    """bench/endurance.py does the same for an hour, and also kills the editor."""
     tally = await restarts.run(spawn_nvim, 0, every=0.5, pause=0.02, turns=3)
     assert (tally.lost, tally.twice, tally.wrong) == (0, 0, [])
     assert all(re.search("editor|Neovim|bridge", text) for text in tally.failed), tally.failed

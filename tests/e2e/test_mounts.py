@@ -1,4 +1,4 @@
-"""Mounted servers: what they offer is offered here, and a call goes all the way to them and back."""
+"""Mounted servers: their tools, resources and prompts are exposed and work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support import mounts
 from tests.support.bridge import Bridge, connect
 from tests.support.mounts import Journal
 from tests.support.news import follow
-from tests.support.results import error_of, text_of
+from tests.support.results import error_of, eventually, text_of
 from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -29,38 +29,33 @@ _G.Handle = mcp_tools.call(name, args, function(result, err) _G.Outcome = { resu
 
 
 class Mounted(NamedTuple):
-    """A bridge with the Python server mounted as `py`."""
-
     bridge: Bridge
     journal: Journal
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def mounted(nvim_version: str, keep: Keep) -> AsyncIterator[Mounted]:
-    """The Python SDK's server, which may ask for everything."""
+    """The Python SDK's server, which may use elicitation and sampling."""
     bridge = await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
-    with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(Path(folder) / "journal")
-        async with mounts.mounted(
-            bridge, "py", mounts.python(journal.path, allow=["elicitation", "sampling"])
-        ):
+    with tempfile.TemporaryDirectory() as directory:
+        journal = Journal(Path(directory) / "journal")
+        spec = mounts.python(journal.path, allow=["elicitation", "sampling"])
+        async with mounts.mounted(bridge, "py", spec):
             yield Mounted(bridge, journal)
 
 
 async def call(bridge: Bridge, name: str, args: dict[str, Any] | None = None) -> Any:
-    """The outcome of Lua's own `call()`."""
     await bridge.nvim.lua(CALL, name, args or {})
     return await bridge.nvim.wait_for("return _G.Outcome")
 
 
-async def test_all_that_it_offers_is_offered(mounted: Mounted) -> None:
-    """Tools and prompts under the name of the mount, resources under a scheme of their own."""
+async def test_tools_prompts_and_resources_are_exposed(mounted: Mounted) -> None:
     async with connect(mounted.bridge, "sessions") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         resources = {resource.uri for resource in (await client.list_resources()).resources}
-        templates = {
+        templates = [
             each.uri_template for each in (await client.list_resource_templates()).resource_templates
-        }
+        ]
         prompts = {prompt.name for prompt in (await client.list_prompts()).prompts}
     assert {"py__echo", "py__add", "nvim_hold"} <= tools.keys()
     assert tools["py__echo"].annotations == types.ToolAnnotations(read_only_hint=True)
@@ -71,8 +66,7 @@ async def test_all_that_it_offers_is_offered(mounted: Mounted) -> None:
     assert "py__greet" in prompts
 
 
-async def test_results_come_as_they_are(mounted: Mounted) -> None:
-    """Text, structure, images, links, errors and progress; the server checks its arguments itself."""
+async def test_results_errors_and_progress_arrive_unchanged(mounted: Mounted) -> None:
     steps: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -104,14 +98,12 @@ async def test_results_come_as_they_are(mounted: Mounted) -> None:
     assert [args for name, args in mounted.journal.of("call") if name == "add"] == [{"a": 1}, {"a": "one"}]
 
 
-async def test_lua_calls_it_as_well(mounted: Mounted) -> None:
-    """`call()` has the value, or the error."""
+async def test_lua_can_call_its_tools(mounted: Mounted) -> None:
     assert (await call(mounted.bridge, "py__add", {"a": 40}))["result"]["structured"] == {"sum": 42}
     assert (await call(mounted.bridge, "py__refuse"))["err"] == {"code": "tool_error", "message": "not today"}
 
 
-async def test_resources_and_prompts(mounted: Mounted) -> None:
-    """They are read, got and completed by the server."""
+async def test_resources_and_prompts_are_read_and_completed(mounted: Mounted) -> None:
     async with connect(mounted.bridge, "sessions") as client:
         text, blob = (await client.read_resource("py+test://item/5")).contents
         with pytest.raises(MCPError) as missing:
@@ -133,25 +125,22 @@ async def test_resources_and_prompts(mounted: Mounted) -> None:
     assert of_template.completion.values == ["banana"]
 
 
-async def test_a_cancelled_call_is_cancelled_there(mounted: Mounted) -> None:
-    """By the client's end of it, and by Lua's handle."""
+async def test_a_cancelled_call_is_cancelled_at_the_server(mounted: Mounted) -> None:
     before, calls = len(mounted.journal.of("cancelled")), len(mounted.journal.of("call"))
     async with connect(mounted.bridge, "sessions") as client:
         held = asyncio.create_task(client.call_tool("py__hold"))
-        await until(lambda: len(mounted.journal.of("call")) == calls + 1)
+        await eventually(lambda: len(mounted.journal.of("call")) == calls + 1)
         held.cancel()
-        await until(lambda: len(mounted.journal.of("cancelled")) == before + 1)
+        await eventually(lambda: len(mounted.journal.of("cancelled")) == before + 1)
         assert text_of(await client.call_tool("py__echo", {"text": "on"})) == "on"
     await mounted.bridge.nvim.lua(CALL, "py__hold", {})
-    await until(lambda: len(mounted.journal.of("call")) == calls + 3)
+    await eventually(lambda: len(mounted.journal.of("call")) == calls + 3)
     await mounted.bridge.nvim.lua("_G.Handle:cancel()")
-    await until(lambda: len(mounted.journal.of("cancelled")) == before + 2)
+    await eventually(lambda: len(mounted.journal.of("cancelled")) == before + 2)
     assert (await mounted.bridge.nvim.lua("return _G.Outcome"))["err"]["code"] == "cancelled"
 
 
-async def test_it_asks_the_client_that_called(mounted: Mounted) -> None:
-    """The person and the model at that client answer."""
-
+async def test_the_client_that_called_answers_its_questions(mounted: Mounted) -> None:
     async def elicit(_: Any, params: Any) -> types.ElicitResult:
         assert params.message == "Who are you?"
         return types.ElicitResult(action="accept", content={"name": "Ada"})
@@ -171,11 +160,11 @@ async def test_it_asks_the_client_that_called(mounted: Mounted) -> None:
     assert "does not support what the tool needs" in refused["message"]
 
 
-async def test_it_asks_nobody_unless_allowed(mounted: Mounted, tmp_path: Path) -> None:
-    """A mount without `allow` does not even offer it; and two of one server stand side by side."""
+async def test_without_allow_it_cannot_ask(mounted: Mounted, tmp_path: Path) -> None:
+    """And two mounts of one server work side by side."""
 
     async def elicit(_: Any, __: Any) -> types.ElicitResult:
-        raise AssertionError("nobody is to be asked")
+        raise AssertionError("the client must not be asked")
 
     async with (
         mounts.mounted(mounted.bridge, "other", mounts.python(tmp_path / "journal")),
@@ -187,8 +176,7 @@ async def test_it_asks_nobody_unless_allowed(mounted: Mounted, tmp_path: Path) -
     assert (refused["code"], refused["message"]) == ("tool_error", "Elicitation not supported")
 
 
-async def test_what_it_says_of_itself_does_not_count(mounted: Mounted) -> None:
-    """Its read-only tool asks as every other does; a rule of the person counts; it is no read-only one."""
+async def test_its_read_only_hint_is_not_trusted(mounted: Mounted) -> None:
     lua = mounted.bridge.nvim.lua
     await lua("mcp_tools.setup({ approval = { default = 'deny', tools = { py__add = 'allow' } } })")
     try:
@@ -204,8 +192,8 @@ async def test_what_it_says_of_itself_does_not_count(mounted: Mounted) -> None:
         assert {tool.name[:4] for tool in (await client.list_tools()).tools} == {"py__"}
 
 
-async def test_a_client_learns_that_a_resource_was_not_approved(mounted: Mounted) -> None:
-    """It is not told that the resource does not exist; a rule that denies still looks like that."""
+async def test_a_client_learns_that_a_resource_needs_approval(mounted: Mounted) -> None:
+    """A rule that denies looks as if the resource did not exist."""
     lua = mounted.bridge.nvim.lua
     messages = {}
     try:
@@ -221,33 +209,29 @@ async def test_a_client_learns_that_a_resource_was_not_approved(mounted: Mounted
     assert messages["deny"] == "Resource not found"
 
 
-async def test_files_of_its_arguments_are_judged(mounted: Mounted) -> None:
-    """A secret is denied and never reaches it."""
+async def test_a_sensitive_file_argument_never_reaches_it(mounted: Mounted) -> None:
     denied = (await call(mounted.bridge, "py__read", {"path": ".env"}))["err"]
     assert denied["code"] == "access_denied"
     assert "read" not in [name for name, _ in mounted.journal.of("call")]
 
 
 @pytest.mark.slow
-async def test_one_that_is_too_slow_is_told_to_stop(mounted: Mounted, tmp_path: Path) -> None:
-    """Its tools have the deadline of the mount."""
+async def test_its_tools_have_the_timeout_of_the_mount(mounted: Mounted, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     async with mounts.mounted(mounted.bridge, "slow", mounts.python(journal.path, timeout=700)):
         late = (await call(mounted.bridge, "slow__hold"))["err"]
         assert late["code"] == "timeout"
-        await until(lambda: journal.of("cancelled") == [[]])
+        await eventually(lambda: journal.of("cancelled") == [[]])
 
 
-async def test_results_are_bounded(mounted: Mounted) -> None:
-    """One that is too large, and one whose message is not even kept; the next call works."""
+async def test_too_large_results_are_an_error(mounted: Mounted) -> None:
     async with connect(mounted.bridge, "sessions") as client:
         for size in (11_000_000, 24_000_000):
             assert error_of(await client.call_tool("py__large", {"bytes": size}))["code"] == "too_large"
         assert text_of(await client.call_tool("py__echo", {"text": "still here"})) == "still here"
 
 
-async def test_clients_hear_of_new_tools(mounted: Mounted) -> None:
-    """What the server adds is there, and told."""
+async def test_clients_are_notified_of_new_tools(mounted: Mounted) -> None:
     async with follow(mounted.bridge, "sessions") as (client, news):
         await client.list_tools()
         await client.call_tool("py__grow")
@@ -255,33 +239,24 @@ async def test_clients_hear_of_new_tools(mounted: Mounted) -> None:
         assert "py__grown" in {tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools}
 
 
-async def test_clients_hear_of_changes_of_a_resource(mounted: Mounted) -> None:
-    """One subscribes here, so the server is asked to tell; and no longer when nobody wants to know."""
+async def test_resource_subscriptions_are_forwarded(mounted: Mounted) -> None:
     uri = "py+test://static"
     async with follow(mounted.bridge, "sessions", [uri]) as (client, news):
-        await until(lambda: ["test://static"] in mounted.journal.of("subscribe"))
+        await eventually(lambda: ["test://static"] in mounted.journal.of("subscribe"))
         await client.call_tool("py__touch")
         await news.wait_for(uri)
-    await until(lambda: ["test://static"] in mounted.journal.of("unsubscribe"))
+    await eventually(lambda: ["test://static"] in mounted.journal.of("unsubscribe"))
 
 
 @pytest.mark.slow
-async def test_a_call_ends_when_its_mount_is_taken_away(mounted: Mounted, tmp_path: Path) -> None:
-    """With an error that says so, and the process is gone."""
+async def test_a_call_ends_when_its_mount_is_removed(mounted: Mounted, tmp_path: Path) -> None:
     status = await mounts.mount(mounted.bridge, "gone", mounts.python(tmp_path / "journal"))
     await mounted.bridge.nvim.lua(CALL, "gone__hold", {})
-    await until(lambda: Journal(tmp_path / "journal").of("call") == [["hold", {}]])
+    await eventually(lambda: Journal(tmp_path / "journal").of("call") == [["hold", {}]])
     await mounts.unmount(mounted.bridge, "gone")
     outcome = await mounted.bridge.nvim.wait_for("return _G.Outcome")
     assert outcome["err"]["code"] == "execution_error"
     assert "mount 'gone' was " in outcome["err"]["message"]
-    await until(lambda: not mounts.group(status["pid"]))
+    await eventually(lambda: not mounts.group(status["pid"]))
     unknown = (await call(mounted.bridge, "gone__hold"))["err"]
     assert unknown["code"] == "unknown_tool"
-
-
-async def until(condition: Any, seconds: float = 15.0) -> None:
-    """Wait for something outside of the editor, within bounds."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.02)

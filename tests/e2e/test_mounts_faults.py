@@ -1,4 +1,4 @@
-"""Mounted servers that end, hang, lie and litter: each costs its own tools, and nothing else."""
+"""Mounted servers that end, hang, or send invalid data: only their own tools are affected."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ import pytest_asyncio
 from tests.support import mounts
 from tests.support.bridge import Bridge, connect
 from tests.support.mounts import Journal
-from tests.support.results import error_of, text_of
+from tests.support.results import error_of, eventually, text_of
 from tests.support.shared import Keep
 
-from .test_mounts import CALL, call, until
+from .test_mounts import CALL, call
 
-# The bridge does all of it; the editor's part is that of every Neovim.
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 SHOWN = """
@@ -40,20 +39,18 @@ SECRET = "s3cr3t-value-of-the-token"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bridge(nvim_version: str, keep: Keep) -> AsyncIterator[Bridge]:
-    """A bridge where everything may run, without mounts."""
+    """A bridge that allows every call, without mounts."""
     bridge = await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
     yield bridge
     await bridge.nvim.lua("mcp_tools.setup({ mounts = {} })")
 
 
 async def shown(bridge: Bridge, command: str) -> str:
-    """The window that a command opens."""
     text: str = await bridge.nvim.lua(SHOWN, command)
     return text
 
 
-async def test_one_that_is_killed_comes_back(bridge: Bridge, tmp_path: Path) -> None:
-    """The call that ran ends with why; the next one waits for the new process; others never notice."""
+async def test_a_killed_server_is_restarted(bridge: Bridge, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     async with mounts.mounted(bridge, "py", mounts.python(journal.path)) as first:
         async with connect(bridge, "sessions") as client:
@@ -62,7 +59,7 @@ async def test_one_that_is_killed_comes_back(bridge: Bridge, tmp_path: Path) -> 
             assert "nvim_hold" in {tool.name for tool in (await client.list_tools()).tools}
         second = await mounts.status(bridge, "py", "ready")
         await bridge.nvim.lua("vim.cmd('McpTools mounts retry py')")
-        await until(lambda: len(journal.of("started")) == 3)
+        await eventually(lambda: len(journal.of("started")) == 3)
     assert (lost["code"], "signal 9" in lost["message"]) == ("execution_error", True)
     assert (second["restarts"], second.get("error")) == (1, None)
     assert second["pid"] != first["pid"]
@@ -70,8 +67,7 @@ async def test_one_that_is_killed_comes_back(bridge: Bridge, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
-    """It is tried again, later each time; status, health and a call of it name what it said last."""
+async def test_a_server_that_cannot_start_is_retried_and_its_error_shown(bridge: Bridge) -> None:
     async with mounts.mounted(bridge, "bad", mounts.raw("broken"), "waiting"):
         await bridge.nvim.wait_for("return mcp_tools.status().mounts[1].restarts >= 2")
         waiting = await mounts.status(bridge, "bad", "waiting")
@@ -92,26 +88,25 @@ async def test_one_that_cannot_start_says_why(bridge: Bridge) -> None:
     ],
     ids=["no such program", "refusing", "silent"],
 )
-async def test_one_that_does_not_come_up(bridge: Bridge, spec: dict[str, Any], error: str) -> None:
-    """What is wrong is told; one that says nothing is given up in time."""
+async def test_a_failed_start_is_reported_in_time(bridge: Bridge, spec: dict[str, Any], error: str) -> None:
     async with mounts.mounted(bridge, "bad", spec, "waiting") as status:
         assert status["error"] == error
 
 
 class _Slow(BaseHTTPRequestHandler):
-    """Each of its answers comes in time, all of them together do not."""
+    """Each answer comes in time, but all of them together do not."""
 
     pause, bomb = 0.6, False
 
     def do_POST(self) -> None:
-        said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         time.sleep(self.pause)
         about = {"name": "slow", "version": "0"}
         result: dict[str, Any] = {"tools": [], "nextCursor": "more"}
-        if said["method"] == "initialize":
+        if message["method"] == "initialize":
             result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
-        body = json.dumps({"jsonrpc": "2.0", "id": said.get("id"), "result": result}).encode()
-        self.send_response(200 if "id" in said else 202)
+        body = json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": result}).encode()
+        self.send_response(200 if "id" in message else 202)
         if self.bomb:
             body = gzip.compress(body + b" " * 50_000_000, 1)
             self.send_header("Content-Encoding", "gzip")
@@ -125,7 +120,7 @@ class _Slow(BaseHTTPRequestHandler):
 
 
 class _Bomb(_Slow):
-    """Small on the wire, large in memory."""
+    """Its compressed answers are large in memory."""
 
     pause, bomb = 0.0, True
 
@@ -138,29 +133,25 @@ def served(handler: type[_Slow]) -> Iterator[str]:
         server.shutdown()
 
 
-async def test_one_whose_answers_grow(bridge: Bridge) -> None:
-    """What is compressed is not unpacked, however small it looks."""
+async def test_compressed_answers_are_not_unpacked(bridge: Bridge) -> None:
     with served(_Bomb) as url:
         async with mounts.mounted(bridge, "bomb", {"url": url}, "waiting") as status:
             assert "compressed" in status["error"]
 
 
 @pytest.mark.slow
-async def test_one_at_a_url_that_never_comes_to_an_end(bridge: Bridge) -> None:
-    """The time to say what it offers is that of all its answers, also where no process can be ended."""
+async def test_the_start_timeout_covers_all_answers_of_a_server_at_a_url(bridge: Bridge) -> None:
     with served(_Slow) as url:
         async with mounts.mounted(bridge, "slow", {"url": url, "start_timeout": 1500}, "waiting") as status:
             assert status["error"] == "the server did not list its tools within 1.5 s"
 
 
-async def test_tools_that_change_while_they_are_looked_at(bridge: Bridge) -> None:
-    """They are looked at once more."""
+async def test_tools_that_change_while_they_are_listed_are_listed_again(bridge: Bridge) -> None:
     async with mounts.mounted(bridge, "raw", mounts.raw("hasty")):
         await bridge.nvim.wait_for("return mcp_tools.list_tools().raw__late ~= nil")
 
 
-async def test_another_server_of_that_name(bridge: Bridge, tmp_path: Path) -> None:
-    """Of the one before nothing is left: neither prompts nor resources, where the new one has none."""
+async def test_a_replaced_server_leaves_no_prompts_or_resources(bridge: Bridge, tmp_path: Path) -> None:
     prompts = "return vim.tbl_count(probe.registry():list('prompts'))"
     before = await bridge.nvim.lua(prompts)
     async with mounts.mounted(bridge, "one", mounts.raw("malformed")):
@@ -169,41 +160,33 @@ async def test_another_server_of_that_name(bridge: Bridge, tmp_path: Path) -> No
         await bridge.nvim.wait_for(f"return (function() {prompts} end)() == ...", before)
 
 
-async def test_definitions_that_are_none(bridge: Bridge) -> None:
-    """They are left out and told, those that are sound are offered; what it answers is checked, too."""
+async def test_invalid_definitions_are_reported_and_valid_ones_exposed(bridge: Bridge) -> None:
     async with mounts.mounted(bridge, "raw", mounts.raw("malformed")) as status:
         async with connect(bridge, "sessions") as client:
             tools = {tool.name for tool in (await client.list_tools()).tools if tool.name.startswith("raw__")}
             resources = {each.uri for each in (await client.list_resources()).resources}
             wrong = error_of(await client.call_tool("raw__good"))
         status = await mounts.status(bridge, "raw", "ready")
-        told = await shown(bridge, "McpTools mounts")
-    assert "raw  ready, raw 0, 7 items not exposed" in told, told
-    assert "not exposed: tools/list: no_schema: inputSchema" in told
+        reported = await shown(bridge, "McpTools mounts")
+    assert "raw  ready, raw 0, 7 items not exposed" in reported, reported
+    assert "not exposed: tools/list: no_schema: inputSchema" in reported
     assert tools == {"raw__good", "raw__remote"}
     assert "raw+ok://x" in resources
     faults = "\n".join(status["faults"])
-    for part in (
-        "no_schema: inputSchema",
-        "7: name",
-        "raw__good: duplicate",
-        "Not A URI",
-    ):
+    for part in ("no_schema: inputSchema", "7: name", "raw__good: duplicate", "Not A URI"):
         assert part in faults, faults
     assert wrong["code"] == "invalid_output"
 
 
 @pytest.mark.slow
-async def test_a_stubborn_one_is_ended_with_all_it_has_started(bridge: Bridge) -> None:
-    """TERM and the end of its input do not impress it; nothing of its group is left."""
+async def test_a_stubborn_server_is_killed_with_all_its_children(bridge: Bridge) -> None:
     async with mounts.mounted(bridge, "stubborn", mounts.raw("stubborn")) as status:
         assert len(mounts.group(status["pid"])) == 2
-    await until(lambda: not mounts.group(status["pid"]))
+    await eventually(lambda: not mounts.group(status["pid"]))
 
 
 @pytest.mark.slow
-async def test_secrets_stay_where_they_belong(bridge: Bridge, tmp_path: Path) -> None:
-    """In the server's environment, and not in the log, an error, a command line or another's environment."""
+async def test_secrets_reach_only_the_servers_environment(bridge: Bridge, tmp_path: Path) -> None:
     await bridge.nvim.lua("vim.env.MCPT_SECRET = ...", SECRET)
     spec = mounts.python(
         tmp_path / "journal", env={"SECRET_TOKEN": "${env:MCPT_SECRET}"}, secrets=["MCPT_SECRET"]
@@ -220,33 +203,26 @@ async def test_secrets_stay_where_they_belong(bridge: Bridge, tmp_path: Path) ->
         bridge_pid = await bridge.pid()
         assert SECRET not in Path(f"/proc/{bridge_pid}/environ").read_text()
         assert SECRET not in Path(f"/proc/{bridge_pid}/cmdline").read_text()
-        told = json.dumps(await bridge.nvim.lua("return mcp_tools.status()"))
+        reported = json.dumps(await bridge.nvim.lua("return mcp_tools.status()"))
     log = await bridge.nvim.lua("return table.concat(probe.log.lines(), '\\n')")
     file = await bridge.nvim.lua("return probe.log.path()")
     assert own["SECRET_TOKEN"] == SECRET
     assert SECRET not in json.dumps(others)
     assert {"NVIM", "MCP_AUTH_TOKEN", "MCPT_SECRET"}.isdisjoint(own)
     assert whispered["message"] == "wrong token …"
-    assert SECRET not in told + log + Path(file).read_text()
-    await until(lambda: "the secret is …" in Path(file).read_text())
+    assert SECRET not in reported + log + Path(file).read_text()
+    await eventually(lambda: "the secret is …" in Path(file).read_text())
 
 
 async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_path: Path) -> None:
-    """Nor one on a command line; the mount says so and is not started."""
     await bridge.nvim.lua("vim.env.MCPT_SECRET = ...", SECRET)
+    unlisted = mounts.python(tmp_path / "j", env={"A": "${env:MCPT_SECRET}"})
+    in_command = {"command": ["echo", "${env:MCPT_SECRET}"], "secrets": ["MCPT_SECRET"]}
+    unset = mounts.python(tmp_path / "j", env={"A": "${env:MCPT_NONE}"}, secrets=["MCPT_NONE"])
     for spec, why in (
-        (
-            mounts.python(tmp_path / "j", env={"A": "${env:MCPT_SECRET}"}),
-            "which is not listed: secrets = { 'MCPT_SECRET' }",
-        ),
-        (
-            {"command": ["echo", "${env:MCPT_SECRET}"], "secrets": ["MCPT_SECRET"]},
-            "not allowed in command or args, which other users can read; use env",
-        ),
-        (
-            mounts.python(tmp_path / "j", env={"A": "${env:MCPT_NONE}"}, secrets=["MCPT_NONE"]),
-            "which is not set",
-        ),
+        (unlisted, "which is not listed: secrets = { 'MCPT_SECRET' }"),
+        (in_command, "not allowed in command or args, which other users can read"),
+        (unset, "which is not set"),
     ):
         async with mounts.mounted(bridge, "wrong", spec, "wrong") as status:
             assert why in status["error"]
@@ -254,18 +230,11 @@ async def test_a_variable_that_is_not_listed_is_not_read(bridge: Bridge, tmp_pat
 
 
 @pytest.mark.slow
-async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, tmp_path: Path) -> None:
-    """`.mcp.json` is mounted whole, and not at all once it is another; one that is none takes no other."""
+async def test_a_project_file_is_used_only_while_it_is_trusted(bridge: Bridge, tmp_path: Path) -> None:
+    """After a change nothing of it is mounted; an invalid server in it does not affect others."""
     file, journal = tmp_path / ".mcp.json", tmp_path / "journal"
-    servers: dict[str, Any] = {
-        "good": {
-            "command": sys.executable,
-            "args": [mounts.PYTHON, str(journal)],
-            "env": {"A": "${MCPT_SECRET}"},
-        },
-        "bad": {"command": 7},
-        "off": {"command": "x", "disabled": True},
-    }
+    good = {"command": sys.executable, "args": [mounts.PYTHON, str(journal)], "env": {"A": "${MCPT_SECRET}"}}
+    servers: dict[str, Any] = {"good": good, "bad": {"command": 7}, "off": {"command": "x", "disabled": True}}
     file.write_text(json.dumps({"mcpServers": servers}))
     lua = bridge.nvim.lua
     root = "probe.project.fix(...)"
@@ -304,8 +273,7 @@ async def test_a_file_of_the_project_counts_once_it_is_trusted(bridge: Bridge, t
 
 @pytest.mark.slow
 @pytest.mark.asyncio(loop_scope="function")
-async def test_nothing_outlives_the_bridge(start_bridge: Any, tmp_path: Path) -> None:
-    """Neither when it is killed, nor when it ends; the next bridge mounts all of it again."""
+async def test_no_server_outlives_the_bridge(start_bridge: Any, tmp_path: Path) -> None:
     setup = "{ approval = { default = 'allow' } }"
     own = await start_bridge(setup=setup)
     first = await mounts.mount(own, "py", mounts.python(tmp_path / "journal"))
@@ -314,9 +282,9 @@ async def test_nothing_outlives_the_bridge(start_bridge: Any, tmp_path: Path) ->
     os.kill(await own.pid(), signal.SIGKILL)
     outcome = await own.nvim.wait_for("return _G.Outcome")
     assert outcome["err"]["code"] == "execution_error"
-    await until(lambda: not mounts.group(first["pid"]) and not mounts.group(stubborn["pid"]))
+    await eventually(lambda: not mounts.group(first["pid"]) and not mounts.group(stubborn["pid"]))
     again = await mounts.status(own, "py", "ready", 15_000)
     assert again["pid"] != first["pid"]
     last = await mounts.status(own, "stubborn", "ready", 15_000)
     await own.nvim.lua("mcp_tools.stop()")
-    await until(lambda: not mounts.group(again["pid"]) and not mounts.group(last["pid"]))
+    await eventually(lambda: not mounts.group(again["pid"]) and not mounts.group(last["pid"]))

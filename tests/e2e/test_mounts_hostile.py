@@ -1,4 +1,4 @@
-"""Mounted servers that try to fill or block the editor, over stdio and at a URL: every cost is bounded."""
+"""Hostile mounted servers, over stdio and at a URL: their cost for editor and bridge is bounded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import gzip
 import json
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from tests.support.mounts import SERVERS
 from tests.support.results import error_of, text_of
 from tests.support.shared import Keep
 
-# The bridge bounds it; the editor's part is that of every Neovim.
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 SERVER = str(SERVERS / "hostile_server.py")
@@ -31,22 +30,24 @@ SERVER = str(SERVERS / "hostile_server.py")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bridge(nvim_version: str, keep: Keep) -> AsyncIterator[Bridge]:
-    """A bridge where everything may run, without mounts."""
+    """A bridge that allows every call, without mounts."""
     yield await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
 
 
-def client_of(bridge: Bridge) -> AbstractAsyncContextManager[Any]:
-    """Who calls."""
-    return connect(bridge, "sessions")
-
-
-def hostile(how: str) -> dict[str, Any]:
-    """The spec of the server."""
-    return {"command": [sys.executable, SERVER, how]}
+@contextlib.asynccontextmanager
+async def hostile(
+    bridge: Bridge, how: str, state: str = "ready", elicit: Any = None
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The server, mounted: its status, and a client's `call()` of its tool `go`."""
+    spec = {"command": [sys.executable, SERVER, how], "allow": ["elicitation"] if elicit else []}
+    async with (
+        mounts.mounted(bridge, "evil", spec, state) as status,
+        connect(bridge, "sessions", elicitation_callback=elicit) as client,
+    ):
+        yield status, lambda: client.call_tool("evil__go")
 
 
 async def names_of(bridge: Bridge) -> list[str]:
-    """Its tools."""
     names: list[str] = await bridge.nvim.lua("return vim.tbl_keys(mcp_tools.list_tools())")
     return [name for name in names if name.startswith("evil__")]
 
@@ -56,42 +57,36 @@ async def log_of(bridge: Bridge) -> str:
     return Path(path).read_text()
 
 
-async def test_an_endless_list_is_cut(bridge: Bridge) -> None:
-    """It is not asked for on and on; what came first is offered, and it is told that there is more."""
-    async with mounts.mounted(bridge, "evil", hostile("endless")) as status, client_of(bridge) as client:
-        pages = int(text_of(await client.call_tool("evil__go")))
+async def test_an_endless_tool_list_is_cut(bridge: Bridge) -> None:
+    async with hostile(bridge, "endless") as (status, call):
+        pages = int(text_of(await call()))
         count = len(await names_of(bridge))
     assert pages <= 3
     assert 1 < count < 30
     assert "too long" in str(status["faults"])
 
 
-async def test_faults_are_not_counted_for_ever(bridge: Bridge) -> None:
-    """Of twenty thousand items that are none some are told."""
-    async with mounts.mounted(bridge, "evil", hostile("bad")) as status, client_of(bridge) as client:
-        assert text_of(await client.call_tool("evil__go")) == "1"
+async def test_not_all_of_many_invalid_items_are_reported(bridge: Bridge) -> None:
+    async with hostile(bridge, "bad") as (status, call):
+        assert text_of(await call()) == "1"
     assert len(status["faults"]) < 100
 
 
 @pytest.mark.slow
-async def test_lists_that_change_all_the_time(bridge: Bridge) -> None:
-    """Each look is followed by a time without one."""
-    async with mounts.mounted(bridge, "evil", hostile("changing")), client_of(bridge) as client:
-        looks = int(text_of(await client.call_tool("evil__go")))
-    assert looks <= 4
+async def test_a_list_that_changes_all_the_time_is_read_rarely(bridge: Bridge) -> None:
+    async with hostile(bridge, "changing") as (_, call):
+        assert int(text_of(await call())) <= 4
 
 
-async def test_output_that_is_none_does_not_fill_the_log(bridge: Bridge) -> None:
-    """Twenty thousand lines, of which some are logged."""
+async def test_invalid_output_does_not_fill_the_log(bridge: Bridge) -> None:
     before = len((await log_of(bridge)).splitlines())
-    async with mounts.mounted(bridge, "evil", hostile("garbage")), client_of(bridge) as client:
-        await client.call_tool("evil__go")
+    async with hostile(bridge, "garbage") as (_, call):
+        await call()
     assert len((await log_of(bridge)).splitlines()) - before < 1000
 
 
 @pytest.mark.parametrize("how", ["logs", "progress", "large logs", "large progress"])
-async def test_events_have_a_rate_and_a_length(bridge: Bridge, how: str) -> None:
-    """Five thousand at once do not reach the editor, nor megabytes of one."""
+async def test_events_are_limited_in_number_and_length(bridge: Bridge, how: str) -> None:
     count = """
     local remote = probe.remote
     local receive = remote.receive
@@ -106,67 +101,52 @@ async def test_events_have_a_rate_and_a_length(bridge: Bridge, how: str) -> None
     _G.Stop = function() remote.receive = receive end
     """
     await bridge.nvim.lua(count)
-    async with mounts.mounted(bridge, "evil", hostile(how)), client_of(bridge) as client:
-        await client.call_tool("evil__go")
+    async with hostile(bridge, how) as (_, call):
+        await call()
     events, longest = await bridge.nvim.lua("_G.Stop() return { _G.Events, _G.Longest }")
     assert 0 < events < 2000
     assert 0 < longest < 20_000
 
 
-async def test_it_is_not_asked_to_answer_everything(bridge: Bridge) -> None:
-    """A server that asks 3000 things and does not read gets a part of the answers; the call goes on."""
-    async with mounts.mounted(bridge, "evil", hostile("pings")), client_of(bridge) as client:
-        pongs = int(text_of(await client.call_tool("evil__go")))
-    assert 0 < pongs < 1000
+async def test_only_some_of_many_requests_are_answered(bridge: Bridge) -> None:
+    async with hostile(bridge, "pings") as (_, call):
+        assert 0 < int(text_of(await call())) < 1000
 
 
-async def test_errors_and_names_have_a_length(bridge: Bridge) -> None:
-    """Megabytes of either are for nobody."""
-    async with mounts.mounted(bridge, "evil", hostile("error")), client_of(bridge) as client:
-        assert len(error_of(await client.call_tool("evil__go"))["message"]) < 20_000
-    async with mounts.mounted(bridge, "evil", hostile("name")) as status:
+async def test_errors_and_names_are_cut(bridge: Bridge) -> None:
+    async with hostile(bridge, "error") as (_, call):
+        assert len(error_of(await call())["message"]) < 20_000
+    async with hostile(bridge, "name") as (status, _):
         assert len(status["server"]) <= 100
 
 
-async def test_a_question_has_a_length(bridge: Bridge) -> None:
-    """Nobody reads megabytes before they answer; the editor is spared them."""
-    spec = {**hostile("question"), "allow": ["elicitation"]}
-
+async def test_a_too_long_question_is_refused(bridge: Bridge) -> None:
     async def elicit(*_: Any) -> types.ElicitResult:
         return types.ElicitResult(action="decline")
 
-    async with (
-        mounts.mounted(bridge, "evil", spec),
-        connect(bridge, "sessions", elicitation_callback=elicit) as client,
-    ):
-        answer = json.loads(text_of(await client.call_tool("evil__go")))
+    async with hostile(bridge, "question", elicit=elicit) as (_, call):
+        answer = json.loads(text_of(await call()))
     assert answer["error"]["code"] == -32005
     assert "limits.tool_result" in answer["error"]["message"]
 
 
-async def test_structure_counts_for_the_limit(bridge: Bridge) -> None:
-    """A result is as large as all that is in it."""
-    async with mounts.mounted(bridge, "evil", hostile("structured")), client_of(bridge) as client:
-        assert error_of(await client.call_tool("evil__go"))["code"] == "too_large"
+async def test_structured_content_counts_for_the_size_limit(bridge: Bridge) -> None:
+    async with hostile(bridge, "structured") as (_, call):
+        assert error_of(await call())["code"] == "too_large"
 
 
-async def test_what_cannot_be_read_ends_what_waits_for_it(bridge: Bridge) -> None:
-    """A call at once, and with it a start that says why."""
-    async with mounts.mounted(bridge, "evil", hostile("unreadable")), client_of(bridge) as client:
-        assert "not a valid message" in error_of(await client.call_tool("evil__go"))["message"]
-    async with mounts.mounted(bridge, "evil", hostile("deep"), "waiting") as status:
+async def test_an_unreadable_answer_ends_the_call_or_the_start(bridge: Bridge) -> None:
+    async with hostile(bridge, "unreadable") as (_, call):
+        assert "not a valid message" in error_of(await call())["message"]
+    async with hostile(bridge, "deep", "waiting") as (status, _):
         assert "nested too deep" in status["error"]
 
 
-async def test_names_that_do_not_show_what_they_are(bridge: Bridge) -> None:
-    """Control characters and those that turn text around are in no name."""
-    async with mounts.mounted(bridge, "evil", hostile("names")) as status:
-        names = await names_of(bridge)
-    assert names == ["evil__go"]
+async def test_names_with_invisible_characters_are_not_exposed(bridge: Bridge) -> None:
+    async with hostile(bridge, "names") as (status, _):
+        assert await names_of(bridge) == ["evil__go"]
     assert len(status["faults"]) == 4
 
-
-# The bridge bounds it; the editor's part is that of every Neovim.
 
 GO = {"name": "go", "inputSchema": {"type": "object", "properties": {}}}
 LARGE = b"E" * 40_000_000
@@ -178,18 +158,12 @@ def reply(status: str, kind: str, body: bytes, *more: str) -> bytes:
 
 
 class Server:
-    """What it does with a call is `how`.
-
-    Attributes:
-        seen: method and headers of each request.
-    """
+    """Answers a call in the way `how`; `seen` has method and headers of each request."""
 
     def __init__(self, how: str, elsewhere: str = "") -> None:
-        self.how = how
-        self.elsewhere = elsewhere
+        self.how, self.elsewhere, self.url = how, elsewhere, ""
         self.seen: list[str] = []
         self.writers: list[asyncio.StreamWriter] = []
-        self.url = ""
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
@@ -197,10 +171,8 @@ class Server:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 self.seen.append(head)
-                size = [
-                    line[15:] for line in head.lower().split("\r\n") if line.startswith("content-length:")
-                ]
-                body = await reader.readexactly(int(size[0]) if size else 0)
+                size = re.search(r"(?i)\r\ncontent-length: *(\d+)", head)
+                body = await reader.readexactly(int(size[1]) if size else 0)
                 writer.write(self.reply(head, json.loads(body) if body else {}))
                 await writer.drain()
 
@@ -223,7 +195,6 @@ class Server:
         return self.json(number, {})
 
     def call(self, number: int) -> bytes:
-        """What it is about."""
         large = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"x":"%s"}}' % (number, LARGE)
         match self.how:
             case "compressed":
@@ -262,15 +233,13 @@ async def serving(how: str, elsewhere: str = "") -> AsyncIterator[Server]:
 
 @contextlib.asynccontextmanager
 async def mounted(bridge: Bridge, server: Server) -> AsyncIterator[Any]:
-    """It, mounted, and a client."""
     spec = {"url": server.url, "headers": {"Authorization": "Bearer for-this-server-alone"}}
     async with mounts.mounted(bridge, "web", spec), connect(bridge, "sessions") as client:
         yield client
 
 
 @pytest.mark.parametrize("how", ["compressed", "events", "capitals", "circle"])
-async def test_no_answer_is_kept_beyond_the_limit(bridge: Bridge, how: str) -> None:
-    """Neither a compressed one, nor one whose type is spelled otherwise, nor that of a redirect."""
+async def test_a_too_large_answer_is_refused_however_it_is_sent(bridge: Bridge, how: str) -> None:
     async with serving(how) as server, mounted(bridge, server) as client:
         before = len(server.seen)
         fault = error_of(await client.call_tool("web__go"))
@@ -278,8 +247,7 @@ async def test_no_answer_is_kept_beyond_the_limit(bridge: Bridge, how: str) -> N
     assert len([head for head in server.seen[before:] if head.startswith("POST")]) < 8
 
 
-async def test_headers_go_to_nobody_else(bridge: Bridge) -> None:
-    """A redirect to another origin is not followed."""
+async def test_a_redirect_to_another_origin_is_not_followed(bridge: Bridge) -> None:
     async with (
         serving("other") as other,
         serving("elsewhere", other.url) as server,
@@ -291,8 +259,7 @@ async def test_headers_go_to_nobody_else(bridge: Bridge) -> None:
 
 
 @pytest.mark.slow
-async def test_streams_that_end_at_once_are_not_opened_on_and_on(bridge: Bridge) -> None:
-    """Whatever the server says of the time between two."""
+async def test_streams_that_end_at_once_are_reopened_rarely(bridge: Bridge) -> None:
     began = time.monotonic()
     async with serving("streams") as server, mounted(bridge, server) as client:
         for _ in range(60):

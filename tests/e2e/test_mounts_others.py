@@ -1,4 +1,4 @@
-"""Mounted servers of others: on the TypeScript SDK, from npm, a bridge like ours, without sessions."""
+"""Mounted servers of other kinds: TypeScript SDK, from npm, another bridge, without sessions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from mcp import types
 
 from tests.support import mounts, node, processes
 from tests.support.bridge import Bridge, connect
-from tests.support.results import error_of, text_of
+from tests.support.results import error_of, eventually, text_of
 from tests.support.shared import Keep
 
 from .test_mounts import CALL, call
 
-# The bridge does all of it; the editor's part is that of every Neovim.
 pytestmark = [pytest.mark.asyncio(loop_scope="session")]
 
 TYPESCRIPT = mounts.SERVERS / "typescript_server.mjs"
@@ -30,7 +29,7 @@ TOKEN = "a-token-for-the-typescript-server"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bridge(nvim_version: str, keep: Keep) -> Bridge:
-    """A bridge where everything may run, without mounts."""
+    """A bridge that allows every call, without mounts."""
     bridge = await keep(nvim_version, setup="{ approval = { default = 'allow' } }")
     await bridge.nvim.lua("vim.env.MCPT_TOKEN = ...", TOKEN)
     return bridge
@@ -38,26 +37,19 @@ async def bridge(nvim_version: str, keep: Keep) -> Bridge:
 
 @contextlib.asynccontextmanager
 async def typescript(home: Path) -> AsyncIterator[tuple[node.Script, dict[str, Any]]]:
-    """The server, and what mounts it."""
+    """The server, and its spec as a mount."""
     async with node.running(TYPESCRIPT, home=home, env={"TOKEN": TOKEN}) as server:
-        port = (await server.line())["port"]
-        yield (
-            server,
-            {
-                "url": f"http://127.0.0.1:{port}/mcp",
-                "headers": {"Authorization": "Bearer ${env:MCPT_TOKEN}", "X-Team": "tools"},
-                "secrets": ["MCPT_TOKEN"],
-                "allow": ["elicitation"],
-            },
-        )
+        spec = {"url": f"http://127.0.0.1:{(await server.line())['port']}/mcp", "allow": ["elicitation"]}
+        spec["headers"] = {"Authorization": "Bearer ${env:MCPT_TOKEN}", "X-Team": "tools"}
+        yield server, spec | {"secrets": ["MCPT_TOKEN"]}
+
+
+async def elicit(_: Any, __: Any) -> types.ElicitResult:
+    return types.ElicitResult(action="accept", content={"name": "Ada"})
 
 
 async def test_a_server_at_a_url(bridge: Bridge, tmp_path: Path) -> None:
-    """With headers: progress, cancel, a question, new tools; a session that it forgets is made anew."""
-
-    async def elicit(_: Any, __: Any) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"name": "Ada"})
-
+    """With headers: progress, cancel, a question, new tools, and a new session after it forgot ours."""
     steps: list[float] = []
 
     async def progress(done: float, _: float | None, __: str | None) -> None:
@@ -87,8 +79,7 @@ async def test_a_server_at_a_url(bridge: Bridge, tmp_path: Path) -> None:
         assert text_of(await client.call_tool("ts__echo", {"text": "again"})) == "again"
 
 
-async def test_a_server_that_wants_another_token(bridge: Bridge, tmp_path: Path) -> None:
-    """It says so, and so does the mount; one that is not there is told as well."""
+async def test_a_wrong_token_or_a_missing_server_is_reported(bridge: Bridge, tmp_path: Path) -> None:
     async with typescript(tmp_path) as (_, spec):
         spec["headers"] = {"Authorization": "Bearer of another token"}
         async with mounts.mounted(bridge, "ts", spec, "waiting") as status:
@@ -97,8 +88,7 @@ async def test_a_server_that_wants_another_token(bridge: Bridge, tmp_path: Path)
         assert "connect" in status["error"].lower()
 
 
-async def test_a_real_server_from_npm(bridge: Bridge) -> None:
-    """The reference server with everything: tools, structure, images, resources, prompts."""
+async def test_the_reference_server_from_npm_works(bridge: Bridge) -> None:
     async with (
         mounts.mounted(bridge, "all", {"command": [str(node.NODE), str(EVERYTHING), "stdio"]}) as status,
         connect(bridge, "sessions") as client,
@@ -120,8 +110,7 @@ async def test_a_real_server_from_npm(bridge: Bridge) -> None:
         assert (await client.get_prompt("all__simple-prompt")).messages
 
 
-async def test_a_bridge_like_ours(bridge: Bridge, tmp_path: Path) -> None:
-    """One editor's tools in another: here the same one, which sees itself no further than the URL says."""
+async def test_another_bridge_can_be_mounted(bridge: Bridge, tmp_path: Path) -> None:
     spec = {"url": f"{bridge.url}/mcp?tools=hold,count", "headers": bridge.headers}
     async with mounts.mounted(bridge, "me", spec):
         names = await bridge.nvim.lua("return vim.tbl_keys(mcp_tools.list_tools())")
@@ -134,20 +123,17 @@ async def test_a_bridge_like_ours(bridge: Bridge, tmp_path: Path) -> None:
         assert "unknown" in (await call(bridge, "me__nvim_no_such"))["err"]["message"].lower()
 
 
-# The bridge does all of it; the editor's part is that of every Neovim.
-
 SERVER = str(mounts.SERVERS / "modern_server.py")
 
 
 @contextlib.asynccontextmanager
 async def served(how: str, journal: Path) -> AsyncIterator[dict[str, Any]]:
-    """What mounts the server."""
+    """The spec of the running server."""
     if how == "stdio":
         yield {"command": [sys.executable, SERVER, str(journal)], "allow": ["elicitation"]}
         return
-    process = await processes.start(
-        sys.executable, SERVER, str(journal), "http", stdout=asyncio.subprocess.PIPE
-    )
+    words = [sys.executable, SERVER, str(journal), "http"]
+    process = await processes.start(*words, stdout=asyncio.subprocess.PIPE)
     try:
         assert process.stdout is not None
         port = int(await asyncio.wait_for(process.stdout.readline(), 20))
@@ -160,14 +146,10 @@ async def served(how: str, journal: Path) -> AsyncIterator[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stdio", "http"])
 async def test_a_server_without_sessions(how: str, bridge: Bridge, tmp_path: Path) -> None:
-    """Results, errors, progress, a question, cancel, new tools, resources and prompts are as of any other."""
     journal, steps = mounts.Journal(tmp_path / "journal"), []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         steps.append((done, total, message))
-
-    async def elicit(_: Any, __: Any) -> types.ElicitResult:
-        return types.ElicitResult(action="accept", content={"name": "Ada"})
 
     async with (
         served(how, journal.path) as spec,
@@ -185,11 +167,8 @@ async def test_a_server_without_sessions(how: str, bridge: Bridge, tmp_path: Pat
         assert contents.text == "read test://static"  # type: ignore[union-attr]
         assert (await client.get_prompt("new__greet")).messages
         await bridge.nvim.lua("_G.Handle = mcp_tools.call('new__hold', {}, function() end)")
-        async with asyncio.timeout(20):
-            while ["hold"] not in journal.of("call"):
-                await asyncio.sleep(0.02)
-            await bridge.nvim.lua("_G.Handle:cancel()")
-            while not journal.of("cancelled"):
-                await asyncio.sleep(0.02)
+        await eventually(lambda: ["hold"] in journal.of("call"))
+        await bridge.nvim.lua("_G.Handle:cancel()")
+        await eventually(lambda: journal.of("cancelled"))
         assert (await call(bridge, "new__grow"))["result"] == "grown"
         await bridge.nvim.wait_for("return mcp_tools.list_tools().new__grown ~= nil")

@@ -1,15 +1,15 @@
-"""A file shown to the person by a tool, at a terminal of 80 × 24: what they do goes on where they do it."""
+"""A tool shows a file at a terminal of 80 × 24: the user's typing is not interrupted."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import terminal
-from tests.support.nvim import Home, Nvim
+from tests.support.nvim import Home, Spawn
 from tests.support.terminal import Terminal
 
 pytestmark = terminal.needed
@@ -31,16 +31,15 @@ end)
 
 @pytest.fixture
 def project(home: Home) -> Path:
-    folder = home.make("project")
-    (folder / ".git").mkdir()
+    directory = home.make("project")
+    (directory / ".git").mkdir()
     for name in ("one", "two"):
-        (folder / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(1, 101)))
-    return folder
+        (directory / f"{name}.txt").write_text("".join(f"{name} {number}\n" for number in range(1, 101)))
+    return directory
 
 
 @pytest.fixture
 async def screen(nvim_program: Path, home: Home, project: Path) -> AsyncIterator[Terminal]:
-    """A terminal whose Neovim has the first file open."""
     async with terminal.opened(
         nvim_program, home, init_lua=INIT, cwd=project, arguments=["one.txt"]
     ) as opened:
@@ -59,8 +58,7 @@ async def call(screen: Terminal, name: str, **args: Any) -> dict[str, Any]:
     return result
 
 
-async def test_in_the_window_of_who_reads(screen: Terminal) -> None:
-    """In normal mode the person's window shows it at its line, and CTRL-O leads back."""
+async def test_in_normal_mode_the_users_window_shows_it_and_ctrl_o_leads_back(screen: Terminal) -> None:
     shown = await call(screen, "editor_open", path="two.txt", line=60)
     assert (shown["entered"], shown["line"]) == (True, 60)
     assert "two 60" in await screen.shows("two 60")
@@ -68,8 +66,7 @@ async def test_in_the_window_of_who_reads(screen: Terminal) -> None:
     await screen.shows("one 1")
 
 
-async def test_who_types_goes_on_typing(screen: Terminal) -> None:
-    """In insert mode another window shows it, and keys go on into the text."""
+async def test_in_insert_mode_another_window_shows_it(screen: Terminal) -> None:
     await screen.type("ihello ")
     await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 'i'")
     shown = await call(screen, "editor_open", path="two.txt", line=60)
@@ -78,8 +75,7 @@ async def test_who_types_goes_on_typing(screen: Terminal) -> None:
     await screen.shows("hello world", "two 60", "-- INSERT --")
 
 
-async def test_a_terminal_keeps_its_keys(screen: Terminal) -> None:
-    """In a terminal of the editor, where an agent may run, it is shown beside it."""
+async def test_in_a_terminal_another_window_shows_it(screen: Terminal) -> None:
     await screen.command("split | terminal cat")
     await screen.type("i")
     await screen.nvim.wait_for("return vim.api.nvim_get_mode().mode == 't'")
@@ -91,8 +87,7 @@ async def test_a_terminal_keeps_its_keys(screen: Terminal) -> None:
     await screen.command("bwipeout!")
 
 
-async def test_a_command_is_not_disturbed(screen: Terminal) -> None:
-    """A command that is being typed stays, and so does what it is about."""
+async def test_a_command_being_typed_stays(screen: Terminal) -> None:
     await screen.type(":echo 'so")
     shown = await call(screen, "editor_open", path="two.txt", line=60)
     assert shown["entered"] is False
@@ -100,10 +95,9 @@ async def test_a_command_is_not_disturbed(screen: Terminal) -> None:
     await screen.shows("so far", "one 1", "two 60")
 
 
-async def test_no_question_about_swap_files(
-    screen: Terminal, spawn_nvim: Callable[..., Awaitable[Nvim]], project: Path, home: Home
+async def test_a_swap_file_of_another_editor_causes_no_question(
+    screen: Terminal, spawn_nvim: Spawn, project: Path, home: Home
 ) -> None:
-    """That another editor has the file open is no question, now or when the person comes to its window."""
     swap = home.make("swap")
     other = await spawn_nvim(cwd=project)
     await other.request("nvim_command", f"set updatecount=200 swapfile directory={swap}// | edit two.txt")
@@ -116,8 +110,7 @@ async def test_no_question_about_swap_files(
     await screen.shows("62,")
 
 
-async def test_no_question_about_changed_files(screen: Terminal, project: Path) -> None:
-    """A file that others changed is read again; one that the person changed stays, without a word."""
+async def test_a_file_changed_on_disk_causes_no_question(screen: Terminal, project: Path) -> None:
     await screen.command("edit two.txt")
     await screen.shows("two 1")
     await screen.command("edit one.txt")

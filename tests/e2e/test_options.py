@@ -18,15 +18,8 @@ async def bridge(nvim_version: str, keep: Keep) -> Bridge:
     return await keep(nvim_version, setup="{ tool_prefix = '', limits = { tool_result = 2000 } }")
 
 
-async def test_size_limit(bridge: Bridge, transport: Transport) -> None:
-    """A result at the limit passes; one byte more is refused."""
+async def test_a_result_beyond_the_limit_is_refused(bridge: Bridge, transport: Transport) -> None:
+    # `sized` is called without a prefix.
     async with connect(bridge, transport) as client:
         assert len(text_of(await client.call_tool("sized", {"bytes": 2000}))) == 2000
         assert error_of(await client.call_tool("sized", {"bytes": 2001}))["code"] == "too_large"
-
-
-async def test_prefix(bridge: Bridge) -> None:
-    """Without a prefix tools are published under their own names."""
-    async with connect(bridge, "sessions") as client:
-        assert "echo" in {tool.name for tool in (await client.list_tools()).tools}
-        assert text_of(await client.call_tool("echo", {"value": "x"})) == "x"

@@ -1,17 +1,16 @@
-"""Two editors of one person, a project each: what a client reads depends on its session alone."""
+"""Editors of different projects: a client reads only the project of its session."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from mcp_tools_nvim.api import call_tool_async
-from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.bridge import ROOT_TOOLS, Bridge, Start, wait_restarted
 from tests.support.raw import Raw, text_of
 
 
@@ -27,8 +26,7 @@ async def read(raw: Raw, uri: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-async def test_projects_are_apart(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
-    """No URI reaches into the other project, whatever it says, and no session id opens the other door."""
+async def test_no_uri_or_session_id_reaches_another_project(start_bridge: Start, tmp_path: Path) -> None:
     bridges, roots = [], []
     for name in ("one", "two"):
         (tmp_path / name / ".git").mkdir(parents=True)
@@ -56,41 +54,28 @@ async def test_projects_are_apart(start_bridge: Callable[..., Awaitable[Bridge]]
         assert (await two.send(two.message("ping")))[0] == 200
 
 
-AWAY = {
-    "cd": "vim.cmd.cd(...)",
-    "lcd": "vim.cmd.lcd(...)",
-    "edit": "vim.cmd.edit((...) .. '/file')",
-    "deleted": "vim.cmd.enew()",
-}
-AGAIN = {
-    "restart": "vim.cmd('McpTools restart')",
-    "stop and start": "mcp_tools.stop() mcp_tools.start()",
-    "crash": "vim.uv.kill(mcp_tools.status().pid, 'sigkill')",
-}
+AWAY = {"cd": "vim.cmd.cd(...)", "lcd": "vim.cmd.lcd(...)", "edit": "vim.cmd.edit((...) .. '/file')"}
+AWAY["deleted"] = "vim.cmd.enew()"
+KILL = "vim.uv.kill(mcp_tools.status().pid, 'sigkill')"
+RESTARTS = ("vim.cmd('McpTools restart')", "mcp_tools.stop() mcp_tools.start()", KILL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("away", AWAY)
-async def test_clients_go_on(
-    start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, away: str
-) -> None:
-    """However the bridge is started anew and wherever the editor is by then: a session goes on."""
+async def test_sessions_survive_restarts(start_bridge: Start, tmp_path: Path, away: str) -> None:
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
-    for folder in (here, elsewhere):
-        (folder / ".git").mkdir(parents=True)
+    for directory in (here, elsewhere):
+        (directory / ".git").mkdir(parents=True)
     bridge = await start_bridge(cwd=here, init=ROOT_TOOLS)
     async with Raw(bridge) as raw:
         await raw.initialize()
         await bridge.nvim.lua(AWAY[away], str(elsewhere))
         if away == "deleted":
             shutil.rmtree(here)
-        for again in AGAIN.values():
+        for restart in RESTARTS:
             old = await bridge.pid()
-            await bridge.nvim.lua(again)
-            await bridge.nvim.wait_for(
-                "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
-            )
-            assert await ready(bridge.nvim) == bridge
+            await bridge.nvim.lua(restart)
+            await wait_restarted(bridge, old)
             assert text_of(await raw.call("echo", {"value": "here"})) == "here"
             assert await root_of(bridge) == here
 
@@ -99,26 +84,25 @@ async def test_clients_go_on(
 @pytest.mark.parametrize(
     "name", ["$HOME", "~", "caf\udce9", "sp ace\n'\""], ids=["variable", "home", "bytes", "odd"]
 )
-async def test_odd_folders(
-    start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+async def test_a_project_with_an_odd_directory_name_is_served_and_found(
+    start_bridge: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A project whose folder is no UTF-8, or has a name that somebody may expand, is served and found."""
-    folder = tmp_path / name
-    (folder / ".git").mkdir(parents=True)
-    (folder / "text.txt").write_text("of the project\n")
-    bridge = await start_bridge(cwd=folder, init=ROOT_TOOLS)
+    directory = tmp_path / name
+    (directory / ".git").mkdir(parents=True)
+    (directory / "text.txt").write_text("of the project\n")
+    bridge = await start_bridge(cwd=directory, init=ROOT_TOOLS)
     async with Raw(bridge) as raw:
         await raw.initialize()
         _, answer = await raw.send(raw.message("prompts/get", {"name": "verify_setup"}))
         assert "result" in answer, answer
         _, answer = await raw.send(raw.message("resources/read", {"uri": "nvim://status"}))
-        assert json.loads(answer["result"]["contents"][0]["text"])["root"] == name_of(folder)
+        assert json.loads(answer["result"]["contents"][0]["text"])["root"] == name_of(directory)
         assert text_of(await raw.call("echo", {"value": "here"})) == "here"
     for variable in ("NVIM", "NVIM_LISTEN_ADDRESS"):
         monkeypatch.delenv(variable, raising=False)
     for variable, value in bridge.nvim.home.environment().items():
         monkeypatch.setenv(variable, value)
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(directory)
     assert (await call_tool_async("echo", value="found"))["ok"]
     monkeypatch.chdir(tmp_path)
     miss = (await call_tool_async("echo", value="found"))["error"]["message"]
@@ -126,6 +110,6 @@ async def test_odd_folders(
     miss.encode()
 
 
-def name_of(folder: Path) -> str:
-    """A path as clients are told it."""
-    return os.fsencode(folder).decode("utf-8", "replace")
+def name_of(directory: Path) -> str:
+    """A path as clients get it."""
+    return os.fsencode(directory).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Editors that are elsewhere: over TCP, by forwarded sockets and ports, as `ssh` makes them."""
+"""Remote editors: over TCP, and through forwarded sockets and ports, as `ssh` makes them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -18,14 +17,11 @@ from mcp.client.stdio import stdio_client
 
 from mcp_tools_nvim.api import call_tool
 from tests.support import processes
-from tests.support.bridge import INIT, ROOT_TOOLS, Bridge, connect, ready
+from tests.support.bridge import INIT, ROOT_TOOLS, Bridge, Start, connect, ready
 from tests.support.forward import Forwarder, forwarded
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import ROOT, Home, Spawn
 from tests.support.programs import editor
 from tests.support.results import text_of
-
-Start = Callable[..., Awaitable[Bridge]]
-Spawn = Callable[..., Awaitable[Nvim]]
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 TOKEN = "token-of-a-tunnel"
@@ -33,7 +29,7 @@ TOKEN = "token-of-a-tunnel"
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> dict[str, str]:
-    """The environment of another machine: nothing of the editor's folders."""
+    """The environment of another machine: none of the editor's directories."""
     home = Home(tmp_path / "elsewhere")
     home.path.mkdir()
     return home.environment()
@@ -41,15 +37,14 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def tunnel(bridge: Bridge) -> AsyncIterator[Forwarder]:
-    """The bridge's port on what stands for another machine: the other loopback address."""
+    """The bridge's port at ::1, which represents another machine."""
     if not socket.has_ipv6 or not Path("/proc/net/if_inet6").exists():
-        pytest.skip("no ::1 here, which stands for the other end of a tunnel")
+        pytest.skip("no ::1 for the other end of a tunnel")
     async with forwarded(f"[::1]:{bridge.port}", f"127.0.0.1:{bridge.port}") as forwarder:
         yield forwarder
 
 
 async def run(env: dict[str, str], *words: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of `mcp-tools`."""
     process = await processes.start(
         *PROGRAM, *words, cwd="/", env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
@@ -59,8 +54,7 @@ async def run(env: dict[str, str], *words: str) -> tuple[int, str, str]:
     return process.returncode, out.decode(), err.decode()
 
 
-async def test_an_editor_over_tcp_and_by_a_forwarded_socket(spawn_nvim: Spawn, tmp_path: Path) -> None:
-    """A Python program calls tools by `host:port`, and by a socket or a port that leads there."""
+async def test_python_over_tcp_and_forwarded_sockets(spawn_nvim: Spawn, tmp_path: Path) -> None:
     nvim = await editor(spawn_nvim)
     address = await nvim.lua("return vim.fn.serverstart('127.0.0.1:0')")
     here = str(tmp_path / "nvim.sock")
@@ -72,8 +66,7 @@ async def test_an_editor_over_tcp_and_by_a_forwarded_socket(spawn_nvim: Spawn, t
     assert gone["error"]["code"] == "editor_gone"
 
 
-async def test_an_editor_that_listens_on_tcp_alone(spawn_nvim: Spawn) -> None:
-    """`nvim --listen 127.0.0.1:PORT`: its own bridge reaches it, and `mcp-tools` knows it by that name."""
+async def test_an_editor_that_listens_on_tcp_only_is_found(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua=INIT.format(python=sys.executable, setup="{}", init=ROOT_TOOLS))
     await nvim.lua(
         "local tcp = vim.fn.serverstart('127.0.0.1:0') vim.fn.serverstop(vim.v.servername)"
@@ -90,10 +83,9 @@ async def test_an_editor_that_listens_on_tcp_alone(spawn_nvim: Spawn) -> None:
 
 
 @pytest.mark.slow
-async def test_a_bridge_beside_the_client(
+async def test_serve_uses_a_forwarded_socket_and_ends_with_the_tunnel(
     spawn_nvim: Spawn, tmp_path: Path, elsewhere: dict[str, str]
 ) -> None:
-    """`mcp-tools serve` with a forwarded socket; it ends when the tunnel does."""
     nvim = await editor(spawn_nvim)
     async with forwarded(str(tmp_path / "nvim.sock"), str(nvim.socket)) as socket_:
         process = await processes.start(
@@ -115,8 +107,7 @@ async def test_a_bridge_beside_the_client(
 
 
 @pytest.mark.slow
-async def test_a_client_beyond_a_forwarded_port(start_bridge: Start) -> None:
-    """Any loopback port will do for a client over HTTP; a name of another machine is refused."""
+async def test_a_forwarded_port_works_and_a_foreign_host_is_refused(start_bridge: Start) -> None:
     bridge = await start_bridge(init=ROOT_TOOLS)
     async with forwarded("127.0.0.1:0", f"127.0.0.1:{bridge.port}") as port:
         beyond = Bridge(bridge.nvim, int(port.here.rpartition(":")[2]), bridge.token)
@@ -134,8 +125,7 @@ async def test_a_client_beyond_a_forwarded_port(start_bridge: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewhere: dict[str, str]) -> None:
-    """`--url`: calls, doctor, and a server on stdio that outlives a tunnel which is cut and comes back."""
+async def test_the_command_survives_a_cut_tunnel(start_bridge: Start, elsewhere: dict[str, str]) -> None:
     bridge = await start_bridge(init=ROOT_TOOLS)
     env = elsewhere | {"NVIM_MCP_TOKEN": bridge.token}
     async with tunnel(bridge) as forwarder:
@@ -159,7 +149,7 @@ async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewher
 
 
 @pytest.mark.parametrize(
-    ("url", "token", "said"),
+    ("url", "token", "message"),
     [
         ("http://127.0.0.1:7777/mcp", "", "$NVIM_MCP_TOKEN is not set"),
         ("http://devbox:7777/mcp", "t", "ssh -L 7777:127.0.0.1:7777 devbox"),
@@ -168,24 +158,20 @@ async def test_the_command_beyond_a_forwarded_port(start_bridge: Start, elsewher
     ],
 )
 @pytest.mark.parametrize("command", ["stdio", "tools"])
-async def test_urls_that_are_none(
-    elsewhere: dict[str, str], command: str, url: str, token: str, said: str
+async def test_an_invalid_or_remote_url_is_refused(
+    elsewhere: dict[str, str], command: str, url: str, token: str, message: str
 ) -> None:
-    """What is wrong with it is said at once, and no token goes to another machine in the clear."""
     code, _, err = await run(elsewhere | {"NVIM_MCP_TOKEN": token}, command, "--url", url)
-    assert (code, said in err) == (2, True), err
+    assert (code, message in err) == (2, True), err
 
 
 @pytest.mark.slow
-async def test_the_command_beside_the_editor(start_bridge: Start) -> None:
-    """`ssh HOST mcp-tools stdio --root DIR`: a bare shell in another folder, without port or token."""
+async def test_stdio_over_ssh_needs_only_a_root(start_bridge: Start) -> None:
+    """In a bare shell in another directory, without port or token."""
     bridge = await start_bridge(init=ROOT_TOOLS)
-    folder = bridge.nvim.home.make("cwd")
-    kept = ("HOME", "PATH", "XDG_RUNTIME_DIR")
-    env = {name: value for name, value in bridge.nvim.home.environment().items() if name in kept}
-    server = StdioServerParameters(
-        command="sh", args=["-c", f"exec {' '.join(PROGRAM)} stdio --root {folder}"], env=env, cwd=os.sep
-    )
+    command = f"exec {' '.join(PROGRAM)} stdio --root {bridge.nvim.home.make('cwd')}"
+    whole = bridge.nvim.home.environment()
+    env = {name: whole[name] for name in ("HOME", "PATH", "XDG_RUNTIME_DIR")}
+    server = StdioServerParameters(command="sh", args=["-c", command], env=env, cwd=os.sep)
     async with Client(stdio_client(server), mode="legacy") as client:
-        result: Any = await client.call_tool("nvim_echo", {"value": "x"})
-        assert text_of(result) == "x"
+        assert text_of(await client.call_tool("nvim_echo", {"value": "x"})) == "x"

@@ -19,7 +19,7 @@ from tests.support.nvim import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-# Once: to register again is a change of the lists, which would be announced to the next client.
+# Once: registering again would be announced to the next client.
 REGISTER = f"if not _G.Watched then dofile([[{ROOT / 'tests' / 'e2e' / 'resources.lua'}]]) end"
 SPEED = 5
 """Updates a second at most."""
@@ -40,21 +40,17 @@ async def open_file(bridge: Bridge, name: str, text: str) -> str:
     return f"nvim://buffer/{name}"
 
 
-async def test_lists(resources: Bridge, transport: Transport) -> None:
-    """Fixed ones and templates, those of the plugin and those of others."""
+async def test_resources_and_templates_are_listed(resources: Bridge, transport: Transport) -> None:
     async with connect(resources, transport) as client:
         fixed = {item.uri: item for item in (await client.list_resources()).resources}
-        templates = {
-            item.uri_template for item in (await client.list_resource_templates()).resource_templates
-        }
-
+        listed = (await client.list_resource_templates()).resource_templates
+        templates = {item.uri_template for item in listed}
         assert {"e2e://text", "nvim://buffers", "nvim://diagnostics"} <= fixed.keys()
         assert fixed["e2e://text"].mime_type == "text/markdown"
         assert {"e2e://item/{id}", "nvim://buffer/{+path}", "file:///{+path}"} <= templates
 
 
-async def test_reads(resources: Bridge, transport: Transport) -> None:
-    """Text, bytes, what a template makes later, unsaved text, data as JSON, and every listed resource."""
+async def test_every_listed_resource_can_be_read(resources: Bridge, transport: Transport) -> None:
     uri = await open_file(resources, "note.txt", "saved\n")
     await resources.nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'änderung' })")
     async with connect(resources, transport) as client:
@@ -73,20 +69,11 @@ async def test_reads(resources: Bridge, transport: Transport) -> None:
                 assert (await read(item.uri)).uri == item.uri
 
 
-async def test_errors(resources: Bridge, transport: Transport) -> None:
-    """Every miss is the same, whatever its cause; other failures name their code."""
+async def test_forbidden_looks_like_missing(resources: Bridge, transport: Transport) -> None:
     root = Path(await resources.nvim.lua("return probe.project.root()"))
     (root / ".env").write_text("SECRET=1\n")
-    misses = [
-        "e2e://none",
-        "none://none",
-        "nvim://buffer/none.txt",
-        "file:///etc/passwd",
-        f"file://{root}/.env",
-        f"file://{root}/../../../../../etc/passwd",
-        "nvim://buffer/a%00b",
-        "",
-    ]
+    misses = ["e2e://none", "none://none", "nvim://buffer/none.txt", "nvim://buffer/a%00b", ""]
+    misses += ["file:///etc/passwd", f"file://{root}/.env", f"file://{root}/../../../../../etc/passwd"]
     code = -32602 if transport == "stateless" else -32002
     async with connect(resources, transport) as client:
         for uri in misses:
@@ -94,27 +81,20 @@ async def test_errors(resources: Bridge, transport: Transport) -> None:
                 await client.read_resource(uri)
             error = caught.value.error
             assert (error.code, error.message, error.data) == (code, "Resource not found", {"uri": uri}), uri
-        for uri, code_of_it, name in (
-            ("e2e://large", -32005, "too_large"),
-            ("e2e://broken", -32603, "execution_error"),
-        ):
+        for name, code, data in (("large", -32005, "too_large"), ("broken", -32603, "execution_error")):
             with pytest.raises(MCPError) as caught:
-                await client.read_resource(uri)
+                await client.read_resource(f"e2e://{name}")
             error = caught.value.error
-            assert (error.code, error.data["code"]) == (code_of_it, name)
+            assert (error.code, error.data["code"]) == (code, data)
             assert "stack traceback" not in error.message
 
 
-async def test_an_edit_is_told_at_once_and_not_too_often(resources: Bridge, transport: Transport) -> None:
-    """Who subscribed to a buffer hears of an edit within 200 ms, of a storm at most five times a second."""
+async def test_edits_are_notified_with_a_limited_rate(resources: Bridge, transport: Transport) -> None:
     uri = await open_file(resources, f"{transport}.txt", "text\n")
     async with follow(resources, transport, [uri]) as (client, news):
-        begun = time.monotonic()
         await resources.nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'edited' })")
-        took = await news.wait_for(uri) - begun
-        assert took < 0.2 + await delay(resources)
+        await news.wait_for(uri)
         assert (await client.read_resource(uri, cache_mode="bypass")).contents[0].text == "edited\n"
-
         storm = "for i = 1, 50 do vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'n' .. ... .. '-' .. i }) end"
         begun = time.monotonic()
         for n in range(40):
@@ -126,15 +106,7 @@ async def test_an_edit_is_told_at_once_and_not_too_often(resources: Bridge, tran
         await resources.nvim.lua("vim.bo.modified = false")
 
 
-async def delay(bridge: Bridge) -> float:
-    """What a turn of the editor takes on a busy machine, in seconds."""
-    begun = time.monotonic()
-    await bridge.nvim.lua("return 1")
-    return time.monotonic() - begun
-
-
 async def test_a_watch_lasts_as_long_as_its_subscribers(resources: Bridge, transport: Transport) -> None:
-    """The first subscriber starts it, the last one's end stops it; what changes is told in between."""
     async with follow(resources, transport, ["e2e://text"]) as (_, news):
         async with follow(resources, transport, ["e2e://text"]) as (_, others):
             assert await resources.nvim.lua("return Watched.count") == 1
@@ -146,8 +118,7 @@ async def test_a_watch_lasts_as_long_as_its_subscribers(resources: Bridge, trans
     await resources.nvim.wait_for("return Watched.count == 0")
 
 
-async def test_a_client_that_goes_away_is_not_watched_for(resources: Bridge, transport: Transport) -> None:
-    """The end of a session, or of a stream, ends its subscriptions."""
+async def test_the_end_of_a_client_ends_its_subscriptions(resources: Bridge, transport: Transport) -> None:
     if transport == "sessions":
         pytest.skip("a session outlives its connections; its end is tested in tests/unit")
     async with connect(resources, transport) as client:
@@ -161,23 +132,18 @@ async def test_a_client_that_goes_away_is_not_watched_for(resources: Bridge, tra
     await resources.nvim.wait_for("return Watched.count == 0")
 
 
-async def test_new_resources_are_announced(resources: Bridge, transport: Transport) -> None:
-    """A resource that comes or goes is told, and then listed or not."""
+async def test_added_and_removed_resources_are_announced(resources: Bridge, transport: Transport) -> None:
     add = "mcp_tools.register_resource({ uri = ..., name = 'new', read = function(ctx) ctx('') end })"
     async with follow(resources, transport) as (client, news):
-        await resources.nvim.lua(add, "e2e://new")
-        await news.wait_for("resources")
-        listed = [item.uri for item in (await client.list_resources(cache_mode="bypass")).resources]
-        assert "e2e://new" in listed
-        news.seen.clear()
-        await resources.nvim.lua("mcp_tools.unregister_resource(...)", "e2e://new")
-        await news.wait_for("resources")
-        listed = [item.uri for item in (await client.list_resources(cache_mode="bypass")).resources]
-        assert "e2e://new" not in listed
+        for code, exists in ((add, True), ("mcp_tools.unregister_resource(...)", False)):
+            news.seen.clear()
+            await resources.nvim.lua(code, "e2e://new")
+            await news.wait_for("resources")
+            listed = [item.uri for item in (await client.list_resources(cache_mode="bypass")).resources]
+            assert ("e2e://new" in listed) == exists
 
 
-async def test_completion(resources: Bridge, transport: Transport) -> None:
-    """Variables of templates: those of others, and paths of open files."""
+async def test_template_variables_are_completed(resources: Bridge, transport: Transport) -> None:
     await open_file(resources, "complete_me.txt", "")
     async with connect(resources, transport) as client:
 

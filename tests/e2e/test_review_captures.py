@@ -1,6 +1,6 @@
-"""How reviews look at a terminal of 80×24: text, groups and colours as they are kept.
+"""How reviews look at a terminal of 80×24: text, highlight groups and colors.
 
-`review/*.txt` beside this file; `make captures` writes them anew.
+`make captures` stores the screens in `review/`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _G.mcp_tools = require('mcp-tools')
 mcp_tools.setup({ tools = { 'buffer', 'file' }, bridge = { autostart = false } })
 probe.core.get() -- as the first call does
 _G.ended = {}
--- What an agent asks for; the texts that it proposes are made of those of the files.
+-- Proposes changes; each new text is made from that of the file.
 function _G.propose(client, title, files, more)
   local list = {}
   for name, change in pairs(files) do
@@ -76,26 +76,23 @@ Keep = Callable[[str], Awaitable[None]]
 
 @pytest.fixture
 async def screen(nvim_program: Path, home: Home) -> AsyncIterator[Terminal]:
-    """A terminal in which the person has a file of a project open."""
-    folder = home.make("project")
-    (folder / ".git").mkdir()
-    (folder / "greet.lua").write_text(CODE)
-    (folder / "notes.txt").write_text("one\ntwo\nthree\n")
-    async with terminal.opened(
-        nvim_program, home, init_lua=INIT, arguments=("greet.lua",), cwd=folder
-    ) as opened:
+    project = home.make("project")
+    (project / ".git").mkdir()
+    (project / "greet.lua").write_text(CODE)
+    (project / "notes.txt").write_text("one\ntwo\nthree\n")
+    options = {"arguments": ("greet.lua",), "cwd": project}
+    async with terminal.opened(nvim_program, home, init_lua=INIT, **options) as opened:
         yield opened
         assert "Press ENTER" not in await opened.screen()
 
 
 @pytest.fixture
 def keep(screen: Terminal, captures: Captures) -> Keep:
-    """Compare the screen with the one that is kept by a name."""
+    """Compares the screen with a stored one."""
     return lambda name: captures.shows(screen, f"review/{name}")
 
 
-async def test_inline(screen: Terminal, keep: Keep) -> None:
-    """Several files and two agents; then inside, decided on in part, a hunk being written, and a new file."""
+async def test_an_inline_review_of_several_files_and_agents(screen: Terminal, keep: Keep) -> None:
     await screen.nvim.lua(CLAUDE)
     await screen.shows("greet whoever comes")
     await screen.nvim.lua(GEMINI)
@@ -126,8 +123,7 @@ async def test_inline(screen: Terminal, keep: Keep) -> None:
     assert await screen.nvim.lua("return ended") == ["accepted"]
 
 
-async def test_split(screen: Terminal, keep: Keep) -> None:
-    """Side by side, as it comes and decided on in part."""
+async def test_a_review_side_by_side(screen: Terminal, keep: Keep) -> None:
     await screen.nvim.lua("mcp_tools.setup({ review = { layout = 'split' } })")
     await screen.nvim.lua(f"propose('claude', 'greet whoever comes', {{ ['greet.lua'] = {GREET} }})")
     await screen.shows(":McpTools review")
@@ -139,8 +135,7 @@ async def test_split(screen: Terminal, keep: Keep) -> None:
     await keep("split-decided-in-part")
 
 
-async def test_of_what_was_made(screen: Terminal, keep: Keep) -> None:
-    """What is there already is green, what it was stands below; a text that changed says so."""
+async def test_a_review_of_changes_that_were_already_made(screen: Terminal, keep: Keep) -> None:
     await screen.nvim.lua(
         f"propose('claude', 'made before', {{ ['greet.lua'] = {GREET} }}, {{ applied = true }})"
     )

@@ -1,4 +1,4 @@
-"""A review at a real terminal: it stands in the text, takes no key unasked, and the agent hears of it."""
+"""A review at a real terminal: it is shown in the text, takes no keys, and its result reaches the agent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ vim.keymap.set({{ 'n', 'i', 't' }}, '<F5>', '<Plug>(mcp-tools-review-accept)')
 vim.keymap.set({{ 'n', 'i', 't' }}, '<F6>', '<Plug>(mcp-tools-review-reject)')
 """
 
-LOOKED = 0.5  # s; an answer to a review that came a moment ago may be meant for the one before it
+READ_FIRST = 0.5  # s; an answer to a new review may be meant for the one before
 
 TEXT = "first\nsecond\nthird\nfourth\nfifth\nsixth\n"
 EDITS = [
@@ -47,7 +47,6 @@ def path(home: Home) -> Path:
 
 @pytest.fixture
 async def screen(nvim_program: Path, home: Home, path: Path) -> AsyncIterator[Terminal]:
-    """A terminal in which the person has the file open."""
     arguments = (str(path),)
     async with terminal.opened(
         nvim_program, home, init_lua=INIT, arguments=arguments, cwd=path.parent
@@ -65,31 +64,17 @@ async def lines(screen: Terminal) -> list[str]:
 
 
 def edit(client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
-    """A call that wants to change the file."""
     return asyncio.create_task(client.call_tool("nvim_file_edit", {"path": str(path), "edits": edits}))
 
 
-async def question_is_settled(screen: Terminal) -> None:
-    """The question has been on the screen for so long that an answer is meant for it."""
-    await screen.nvim.wait_for(
-        "local question = probe.approval.current()"
-        " return question and vim.uv.hrtime() - question.shown_at > 400e6"
-    )
-
-
-async def ask_for_review(screen: Terminal) -> None:
-    """Answer the question that is on the screen with `r`, as a person who has looked at it."""
-    await question_is_settled(screen)
-    await screen.command("McpTools approve look")
-    await screen.type("r")
-
-
 async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """`r` in a question leads to the hunks; the agent hears what was not accepted, and why."""
+    """`r` in a question opens the review; the agent gets the rejected hunks with their reason."""
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
         await screen.shows("Allow this call?", "file_edit")
-        await ask_for_review(screen)
+        await screen.question_settled()
+        await screen.command("McpTools approve look")
+        await screen.type("r")
         await screen.shows(
             "review", "a new second", "and one more", "3 of 3 hunks left", "y accept", "n reject"
         )
@@ -102,15 +87,8 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         await screen.shows("1 of 3 hunks left", "rejected: fourth is needed")
         await screen.type("y")
         answer = text_of(await ended(call))
-        assert await lines(screen) == [
-            "first",
-            "a new second",
-            "and one more",
-            "third",
-            "fourth",
-            "fifth",
-            "the last",
-        ]
+        changed = ["first", "a new second", "and one more", "third", "fourth", "fifth", "the last"]
+        assert await lines(screen) == changed
         assert "text.txt: lines 2, 7 −2 +3, unsaved" in answer
         assert "rejected by the user: text.txt:4: fourth is needed" in answer
         await screen.hides("hunks left")
@@ -119,14 +97,11 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         assert await lines(screen) == TEXT.splitlines()
 
 
-async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
-    screen: Terminal, bridge: Bridge, path: Path
-) -> None:
-    """`:McpTools review` opens the review of the open question; the approve key accepts it."""
+async def test_commands_open_and_accept_a_review(screen: Terminal, bridge: Bridge, path: Path) -> None:
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)
         await screen.shows("Allow this call?", "file_edit")
-        await question_is_settled(screen)
+        await screen.question_settled()
         await screen.command("McpTools review")
         await screen.shows("3 of 3 hunks left", "a new second")
         await screen.type("?")
@@ -146,8 +121,7 @@ async def test_the_review_of_a_question_is_opened_and_accepted_by_command(
 
 
 @pytest.mark.slow
-async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """Reviews take no key and wait in turn; mappings answer them from insert mode."""
+async def test_reviews_wait_while_the_user_types(screen: Terminal, bridge: Bridge, path: Path) -> None:
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
     async with connect(bridge, "sessions") as one, connect(bridge, "sessions") as two:
         await screen.type("ggOmine ")
@@ -168,18 +142,13 @@ async def test_typing_goes_on_while_two_agents_wait(screen: Terminal, bridge: Br
         assert error_of(await ended(second))["code"] == "access_denied"
         await screen.hides("1 hunk left")
         assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "i"
-        assert await lines(screen) == [
-            "mine yna",
-            "first",
-            "a new second",
-            "and one more",
-            *TEXT.splitlines()[2:],
-        ]
+        changed = ["mine yna", "first", "a new second", "and one more"]
+        assert await lines(screen) == [*changed, *TEXT.splitlines()[2:]]
         assert await screen.nvim.lua("return mcp_tools.statusline()") == ""
 
 
 async def review(screen: Terminal, client: Any, path: Path, edits: list[dict[str, str]]) -> asyncio.Task[Any]:
-    """A call that wants to change the file, whose review the person has gone to."""
+    """A call that changes the file, with the cursor in its review."""
     call = edit(client, path, edits)
     await screen.shows(":McpTools review", "hunks left")
     await screen.command("McpTools review")
@@ -188,8 +157,7 @@ async def review(screen: Terminal, client: Any, path: Path, edits: list[dict[str
 
 
 @pytest.mark.slow
-async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """What the person typed over a hunk is seen before a yes; `u` takes it back."""
+async def test_a_changed_hunk_cannot_be_accepted(screen: Terminal, bridge: Bridge, path: Path) -> None:
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
     async with connect(bridge, "sessions") as client:
         call = await review(screen, client, path, EDITS)
@@ -209,8 +177,7 @@ async def test_the_text_is_another_meanwhile(screen: Terminal, bridge: Bridge, p
 
 
 @pytest.mark.slow
-async def test_the_file_is_deleted_meanwhile(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """The text that the person has is what counts; nothing is written by itself."""
+async def test_a_deleted_file_is_not_written(screen: Terminal, bridge: Bridge, path: Path) -> None:
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
     async with connect(bridge, "sessions") as client:
         call = await review(screen, client, path, EDITS[:2])
@@ -222,8 +189,7 @@ async def test_the_file_is_deleted_meanwhile(screen: Terminal, bridge: Bridge, p
 
 
 @pytest.mark.slow
-async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Path) -> None:
-    """The review of one that has hung up goes, the other's comes; the person's text stays as it is."""
+async def test_a_disconnected_agents_review_closes(screen: Terminal, bridge: Bridge, path: Path) -> None:
     await screen.nvim.lua("mcp_tools.setup({ review = { when = 'ask' } })")
     async with connect(bridge, "sessions") as stays:
         async with Raw(bridge) as goes:
@@ -236,7 +202,7 @@ async def test_an_agent_that_is_gone(screen: Terminal, bridge: Bridge, path: Pat
         await screen.shows("1 of 1 hunk left", "the last")
         await screen.hides("a new second")
         assert await lines(screen) == TEXT.splitlines()
-        await asyncio.sleep(LOOKED)
+        await asyncio.sleep(READ_FIRST)
         await screen.command("McpTools review")
         await screen.shows("y accept")
         await screen.type("y")

@@ -31,15 +31,14 @@ async def setup(bridge: Bridge, options: str) -> None:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def scoped(tools_bridge: Bridge) -> AsyncIterator[Bridge]:
-    """A bridge whose clients see everything again afterwards."""
+    """A bridge whose scopes are reset after the test."""
     yield tools_bridge
     await setup(
         tools_bridge, "{ catalogue = 'direct', clients = { ['claude-code'] = {} }, tools = { test = true } }"
     )
 
 
-async def test_a_url_narrows(scoped: Bridge, transport: Transport) -> None:
-    """The client sees what its URL names; what it does not see is not there."""
+async def test_the_url_limits_the_clients_scope(scoped: Bridge, transport: Transport) -> None:
     async with connect(scoped, transport, "?tools=file,test_echo&readonly") as client:
         names = await tool_names(client)
         assert {"file_read", "file_list", "test_echo"} <= names
@@ -60,7 +59,7 @@ async def test_a_url_narrows(scoped: Bridge, transport: Transport) -> None:
         ("?tools=test_echo", set()),
     ],
 )
-async def test_the_instructions_name_only_tools_that_the_client_sees(
+async def test_the_instructions_name_only_tools_in_scope(
     scoped: Bridge, transport: Transport, query: str, named: set[str]
 ) -> None:
     async with connect(scoped, transport, query) as client:
@@ -70,8 +69,7 @@ async def test_the_instructions_name_only_tools_that_the_client_sees(
         assert named <= await tool_names(client)
 
 
-async def test_the_editor_narrows_by_name(scoped: Bridge, transport: Transport) -> None:
-    """The option `clients` takes away from what a client of that name sees, also while it is connected."""
+async def test_the_option_clients_limits_the_scope_by_name(scoped: Bridge, transport: Transport) -> None:
     info = Implementation(name="claude-code", version="1")
     async with connect(scoped, transport, client_info=info) as client, connect(scoped, transport) as other:
         whole = await tool_names(client)
@@ -83,8 +81,7 @@ async def test_the_editor_narrows_by_name(scoped: Bridge, transport: Transport) 
         await other.call_tool("nvim_buffer_list", {})
 
 
-async def test_the_catalogue(scoped: Bridge, transport: Transport) -> None:
-    """A client finds, reads of and calls any tool by three; progress and errors are those of the tool."""
+async def test_a_client_finds_and_calls_tools_through_search(scoped: Bridge, transport: Transport) -> None:
     seen: list[float] = []
 
     async def on_progress(done: float, total: float | None, message: str | None) -> None:
@@ -94,24 +91,20 @@ async def test_the_catalogue(scoped: Bridge, transport: Transport) -> None:
         assert await tool_names(client) == THREE
         found = text_of(await client.call_tool("nvim_tools_search", {"query": "open buffers"}))
         assert "nvim_buffer_list: " in found
-        described = json.loads(
-            text_of(await client.call_tool("nvim_tools_describe", {"names": ["nvim_test_progress"]}))
-        )
-        assert "steps" in described["tools"][0]["inputSchema"]["properties"]
+        described = await client.call_tool("nvim_tools_describe", {"names": ["nvim_test_progress"]})
+        assert "steps" in json.loads(text_of(described))["tools"][0]["inputSchema"]["properties"]
         call = {"name": "nvim_test_progress", "arguments": {"steps": 3, "delay_ms": 20}}
         result = await client.call_tool("nvim_tools_call", call, progress_callback=on_progress)
         assert json.loads(text_of(result)) == {"steps": 3}
         assert seen
-        wrong = await client.call_tool(
-            "nvim_tools_call", {"name": "nvim_test_echo", "arguments": {"text": 1}}
-        )
-        assert error_of(wrong)["code"] == "validation_error"
-        beyond = await client.call_tool("nvim_tools_call", {"name": "nvim_nowhere"})
-        assert error_of(beyond)["code"] == "not_found"
+        for call, code in (
+            ({"name": "nvim_test_echo", "arguments": {"text": 1}}, "validation_error"),
+            ({"name": "nvim_nowhere"}, "not_found"),
+        ):
+            assert error_of(await client.call_tool("nvim_tools_call", call))["code"] == code
 
 
-async def test_a_call_by_the_catalogue_is_cancelled(scoped: Bridge) -> None:
-    """There is one call: its cancel reaches the tool, and the audit log has the tool's name."""
+async def test_a_call_through_search_can_be_cancelled(scoped: Bridge) -> None:
     async with connect(scoped, "sessions", "?catalogue=search") as client:
         call = asyncio.create_task(client.call_tool("nvim_tools_call", {"name": "hold"}))
         await scoped.nvim.wait_for("return Seen.running == 1")

@@ -1,21 +1,19 @@
-"""What a session keeps when the bridge restarts: its scope, its state, and what is too old."""
+"""What a session keeps across restarts of the bridge, and request states that are too old."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from mcp import Client, MCPError, types
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready, with_limits
+from tests.support.bridge import ROOT_TOOLS, Bridge, Start, connect, ready, with_limits
 from tests.support.nvim import ROOT
-from tests.support.raw import Raw, text_of
+from tests.support.raw import STATELESS_META, STATELESS_VERSION, Raw, text_of
 
 
 @pytest.mark.slow
-async def test_a_scope_survives_the_bridge(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
-    """A session goes on with another process, and sees no more than before."""
+async def test_a_scope_survives_a_restart(start_bridge: Start) -> None:
     bridge = await start_bridge(setup="{ tools = { 'test', 'buffer', 'file' } }")
     async with Raw(bridge) as client:
         await client.initialize(query="?tools=test_echo")
@@ -38,8 +36,7 @@ mcp_tools.register({
 
 
 @pytest.mark.slow
-async def test_state_is_one_per_session(start_bridge: Callable[..., Awaitable[Bridge]]) -> None:
-    """Two sessions count for themselves, calls without one begin anew, and a revived session goes on."""
+async def test_each_session_has_its_own_state(start_bridge: Start) -> None:
     bridge = await start_bridge(init=COUNT)
     async with Raw(bridge) as one, Raw(bridge) as two:
         await one.initialize()
@@ -62,18 +59,16 @@ INIT = f"{ROOT_TOOLS} dofile([[{ROOT / 'tests' / 'e2e' / 'inputs.lua'}]])"
 
 
 async def nobody(context: Any, params: Any) -> Any:
-    raise AssertionError("the test answers by hand")
+    raise AssertionError("the test answers itself")
 
 
 async def who(client: Client, **options: Any) -> Any:
-    """One leg of the tool that asks for a name."""
     return await client.session.call_tool("nvim_who", {}, allow_input_required=True, **options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["parked", "restarted"])
-async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bridge]], why: str) -> None:
-    """Nobody came back in time, or the bridge began anew: the tool is told, the state is refused."""
+async def test_a_request_state_expires_with_its_call(start_bridge: Start, why: str) -> None:
     parked = 1_000 if why == "parked" else 600_000
     bridge = await start_bridge(init=INIT, setup=with_limits(parked=parked))
     async with connect(bridge, "stateless", elicitation_callback=nobody) as client:
@@ -93,20 +88,11 @@ async def test_states_that_are_too_old(start_bridge: Callable[..., Awaitable[Bri
 
 
 async def test_claude_code_is_known_by_its_user_agent(tools_bridge: Bridge) -> None:
-    """In the stateless era it sends no name; its tools have what only it reads in `_meta`."""
-    stateless = {
-        "Mcp_Session_Id": None,
-        "MCP_Protocol_Version": "2026-07-28",
-        "Mcp_Method": "tools/list",
-    }
+    """Without sessions it sends no name; its tools have `_meta` that only it reads."""
+    stateless = {"Mcp_Session_Id": None, "MCP_Protocol_Version": STATELESS_VERSION}
+    stateless["Mcp_Method"] = "tools/list"
     async with Raw(tools_bridge) as client:
-        message = client.message("tools/list")
-        message["params"] = {
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
-        }
+        message = client.message("tools/list", {"_meta": STATELESS_META})
         for agent, is_claude in (("claude-code/2.1.330 (cli)", True), ("claude-coder", False), ("", False)):
             status, answer = await client.send(message, User_Agent=agent, **stateless)
             assert status == 200

@@ -1,13 +1,12 @@
-"""Tools that plugins ship are there by themselves; nobody has to look for them."""
+"""Tools of plugins are found automatically."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.bridge import Bridge, Transport
+from tests.support.bridge import Start, Transport
 from tests.support.news import follow
 
 INIT = "vim.opt.runtimepath:append([[{plugin}]]) vim.env.MCP_TOOLS_CACHE_TTL = '0'"
@@ -20,17 +19,16 @@ return {{
 
 
 @pytest.mark.slow
-async def test_the_first_list_has_them_and_later_ones_follow(
-    start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path, transport: Transport
+async def test_plugins_tools_are_listed_and_announced(
+    start_bridge: Start, tmp_path: Path, transport: Transport
 ) -> None:
-    """The first client lists what the runtimepath has; one that comes later is told once it is time."""
-    folder = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
-    folder.mkdir(parents=True)
-    (folder / "first.lua").write_text(TOOL.format(name="first"))
+    directory = tmp_path / "plugin" / "lua" / "mcp-tools" / "ext"
+    directory.mkdir(parents=True)
+    (directory / "first.lua").write_text(TOOL.format(name="first"))
     bridge = await start_bridge(init=INIT.format(plugin=tmp_path / "plugin"))
     async with follow(bridge, transport) as (client, news):
         assert "nvim_first" in {tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools}
-        (folder / "second.lua").write_text(TOOL.format(name="second"))
+        (directory / "second.lua").write_text(TOOL.format(name="second"))
         await client.call_tool("nvim_first", {})
         await news.wait_for("tools")
         assert "nvim_second" in {tool.name for tool in (await client.list_tools(cache_mode="bypass")).tools}

@@ -1,17 +1,16 @@
-"""Tasks: a call that takes long, for a client that supports them."""
+"""Tasks: long calls of clients that support them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.support import bridge
 from tests.support.bridge import Bridge
-from tests.support.nvim import Nvim
-from tests.support.raw import STATELESS_VERSION, Raw
+from tests.support.nvim import Spawn
+from tests.support.raw import STATELESS_META, STATELESS_VERSION, Raw
 
 TOOLS = """
 Seen = {}
@@ -37,7 +36,7 @@ META = "io.modelcontextprotocol/"
 
 
 class TaskClient(Raw):
-    """A client without a session that declares tasks, unless told otherwise."""
+    """A client without a session that declares tasks by default."""
 
     def __init__(self, bridge: Bridge) -> None:
         super().__init__(bridge)
@@ -45,11 +44,8 @@ class TaskClient(Raw):
         self.capabilities = SUPPORT
 
     async def request(self, method: str, routed: str, **params: Any) -> dict[str, Any]:
-        meta = {
-            META + "protocolVersion": STATELESS_VERSION,
-            META + "clientCapabilities": self.capabilities,
-            META + "clientInfo": {"name": self.name, "version": "1"},
-        }
+        client = {"name": self.name, "version": "1"}
+        meta = STATELESS_META | {META + "clientCapabilities": self.capabilities, META + "clientInfo": client}
         headers = {"MCP_Protocol_Version": STATELESS_VERSION, "Mcp_Method": method, "Mcp_Name": routed}
         message = self.message(method, {**params, "_meta": meta})
         _, answer = await self.send(message, Mcp_Session_Id=None, **headers)
@@ -72,7 +68,7 @@ class TaskClient(Raw):
 
 
 @pytest.fixture
-async def slow(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Bridge:
+async def slow(spawn_nvim: Spawn) -> Bridge:
     """A bridge whose calls become tasks after 0.2 s."""
     setup = bridge.with_limits(OPTIONS, task_after=200)
     return await bridge.start(spawn_nvim, setup=setup, init=TOOLS)
@@ -151,9 +147,7 @@ async def test_other_clients_wait_for_the_result(slow: Bridge) -> None:
         assert answer["error"]["code"] == -32601
 
 
-async def test_a_client_that_leaves_before_there_is_a_task_cancels_its_call(
-    spawn_nvim: Callable[..., Awaitable[Nvim]],
-) -> None:
+async def test_leaving_before_there_is_a_task_cancels_the_call(spawn_nvim: Spawn) -> None:
     patient = await bridge.start(spawn_nvim, setup=OPTIONS, init=TOOLS)
     async with TaskClient(patient) as client:
         call = asyncio.create_task(client.call("slow"))

@@ -1,4 +1,4 @@
-"""A person at a real terminal: commands, health, questions, the end. What counts is what the screen shows."""
+"""A user at a real terminal: commands, health, questions, quitting."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from tests.support.terminal import Terminal
 pytestmark = [pytest.mark.every_nvim, terminal.needed]
 
 
-async def test_cancel(idle: Terminal) -> None:
-    """One call is cancelled at once; among several the person chooses; a result leaves the cursor alone."""
+async def test_the_user_cancels_calls(idle: Terminal) -> None:
     slow = 'McpTools call test_progress {"delay_ms":60000}'
     await idle.command("McpTools cancel")
     await idle.shows("[mcp-tools] no call is running")
@@ -27,7 +26,6 @@ async def test_cancel(idle: Terminal) -> None:
     await idle.command("McpTools cancel")
     await idle.shows("[mcp-tools] cancelled test_progress", "Error (cancelled)")
     assert await idle.nvim.request("nvim_buf_get_name", 0) == ""
-
     await idle.command(slow)
     await idle.command(slow)
     await idle.command("McpTools cancel")
@@ -39,12 +37,10 @@ async def test_cancel(idle: Terminal) -> None:
     await idle.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
 
 
-async def test_health(served: Terminal) -> None:
-    """`:checkhealth mcp-tools` shows every part of a healthy installation, and no error."""
+async def test_checkhealth_shows_every_part_without_errors(served: Terminal) -> None:
     await served.command("checkhealth mcp-tools")
     await served.shows("mcp-tools: Neovim", "OK Neovim 0.", "mcp-tools: Bridge", "ready: http://127.0.0.1:")
     report = "\n".join(await served.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
-
     assert "ERROR" not in report
     assert "WARNING" not in report
     for title in ("Python environment", "Files", "Tools"):
@@ -53,8 +49,7 @@ async def test_health(served: Terminal) -> None:
 
 
 @pytest.mark.slow
-async def test_approval_by_a_menu(served: Terminal) -> None:
-    """By `vim.ui.select` the question names client and tool; 1 runs it, 2 and an empty answer refuse."""
+async def test_approval_by_vim_ui_select(served: Terminal) -> None:
     await served.nvim.lua("mcp_tools.setup({ ui = { approval = 'select' } })")
     bridge = await support.ready(served.nvim)
 
@@ -65,7 +60,7 @@ async def test_approval_by_a_menu(served: Terminal) -> None:
             await served.press(key)
         async with asyncio.timeout(20):
             result = await call
-        await served.hides("1: Allow once")  # else the next question seems to be there already
+        await served.hides("1: Allow once")
         return result
 
     async with connect(bridge, "stateless") as client:
@@ -78,8 +73,7 @@ async def test_approval_by_a_menu(served: Terminal) -> None:
 
 
 @pytest.mark.slow
-async def test_a_tool_that_asks(served: Terminal) -> None:
-    """`test_async_prompt` puts its question on the screen; the key that is pressed is the client's answer."""
+async def test_a_key_answers_the_question_of_a_tool(served: Terminal) -> None:
     await served.nvim.lua("mcp_tools.setup({ approval = { tools = { test_async_prompt = 'allow' } } })")
     bridge = await support.ready(served.nvim)
     async with connect(bridge, "sessions") as client:
@@ -91,22 +85,17 @@ async def test_a_tool_that_asks(served: Terminal) -> None:
 
 
 async def test_quitting_leaves_nothing(served: Terminal, home: Home) -> None:
-    """`:qa` with a call in flight ends Neovim within a second; no file tells of its bridge any more.
-
-    That the bridge ends too is what the fixture `no_process_left` looks at.
-    """
+    """`:qa` with a call in flight ends Neovim at once. (`no_process_left` checks the bridge.)"""
     instances = home.runtime / "mcp-tools"
     assert len(list(instances.glob("*.json"))) == 1
     await served.command('McpTools call test_progress {"delay_ms":60000}')
     await served.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
     await served.command("qa")
     await served.gone(timeout=1_000)
-
     assert not list(instances.glob("*.json"))
 
 
-async def test_commands_in_the_command_line_window(idle: Terminal) -> None:
-    """A subcommand shows its window without entering it, or says why it cannot; nothing is thrown."""
+async def test_commands_work_in_the_command_line_window(idle: Terminal) -> None:
     for command, shows in (
         ("McpTools", "MCP tools"),
         ("McpTools log", "mcp-tools://log"),

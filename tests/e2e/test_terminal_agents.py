@@ -1,4 +1,4 @@
-"""Agents over the whole way: a made-up agent finds a real editor by its file, and comes in."""
+"""Terminal agents, end to end: a fake agent finds a real editor by its file, and connects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,9 @@ import pytest
 from aiohttp import WSMsgType
 
 from tests.support import bridge as support
-from tests.support.bridge import Bridge
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.bridge import Bridge, Start
+from tests.support.nvim import ROOT, Home, Spawn
+from tests.support.results import eventually
 from tests.support.served import events, next_event
 from tests.unit.agents.agents import INITIALIZE, INITIALIZED, Agent, call, request
 
@@ -24,41 +24,29 @@ FIXTURES = ROOT / "tests" / "lua" / "fixtures" / "agents"
 NAMES = ("made_up_http", "made_up_websocket", "made_up_unix")
 INIT = "vim.opt.runtimepath:append([[{}]]) vim.env.MADE_UP_FOLDER = [[{}]]"
 SETUP = "{{ agents = {{ '{}' }} }}"
-TOLD = "return probe.agent('{}').told"
-
-Start = Callable[..., Awaitable[Bridge]]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "agent"
-    place.mkdir(mode=0o700)
-    return place
+    path = tmp_path / "agent"
+    path.mkdir(mode=0o700)
+    return path
 
 
 async def start(start_bridge: Start, folder: Path, name: str, **options: Any) -> Bridge:
-    """A bridge whose editor has one agent."""
+    """A bridge whose editor knows one agent."""
     return await start_bridge(init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), **options)
 
 
 async def found(folder: Path) -> dict[str, Any]:
-    """What an agent reads of the editor, as soon as it can."""
-    async with asyncio.timeout(5):
-        while True:
-            for path in (folder / "ide").glob("*.lock") if (folder / "ide").exists() else ():
-                endpoint: dict[str, Any] = json.loads(path.read_text())
-                return endpoint
-            await asyncio.sleep(0.01)
+    """The discovery file, as soon as there is one."""
+    files = await eventually(lambda: list((folder / "ide").glob("*.lock")))
+    endpoint: dict[str, Any] = json.loads(files[0].read_text())
+    return endpoint
 
 
-async def gone(folder: Path) -> None:
-    async with asyncio.timeout(5):
-        while list((folder / "ide").iterdir()):
-            await asyncio.sleep(0.01)
-
-
-async def told(bridge: Bridge, name: str, what: str) -> list[Any]:
-    """What the agent was told of this kind, as soon as it was."""
+async def recorded(bridge: Bridge, name: str, what: str) -> list[Any]:
+    """The events of this kind that the agent's Lua side has recorded, once there is one."""
     code = "return vim.tbl_filter(function(e) return e[1] == '{}' end, probe.agent('{}').told)"
     await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
     received: list[Any] = await bridge.nvim.lua(code.format(what, name))
@@ -76,11 +64,11 @@ async def messages(response: aiohttp.ClientResponse) -> Any:
 
 
 CONTEXT = "context/changed"
-"""Told whenever the person does something, and so at any time."""
+"""Sent whenever the user does something."""
 
 
-async def next_told(received: Any) -> Any:
-    """The next message of a stream, but for what the person does."""
+async def next_streamed(received: Any) -> Any:
+    """The next message of a stream that is not about context."""
     while (message := await next_event(received))["method"] == CONTEXT:
         pass
     return message
@@ -93,8 +81,7 @@ async def next_sent(ws: aiohttp.ClientWebSocketResponse) -> Any:
     return message
 
 
-async def test_over_http(start_bridge: Start, folder: Path) -> None:
-    """It is told things on its stream; a proposal waits for the person, and its end is told as well."""
+async def test_an_agent_over_http_gets_events_and_proposes_changes(start_bridge: Start, folder: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_http")
     endpoint = await found(folder)
     async with aiohttp.ClientSession() as http:
@@ -102,32 +89,28 @@ async def test_over_http(start_bridge: Start, folder: Path) -> None:
         assert (await agent.initialize())["serverInfo"] == {"name": "made-up-editor", "version": "7"}
         async with await agent.get() as stream:
             received = messages(stream)
-            assert (await next_told(received))["method"] == "hello"
+            assert (await next_streamed(received))["method"] == "hello"
             proposal = asyncio.ensure_future(agent.ask(call("openDiff", 5, text="new", path="/elsewhere/a")))
-            await told(bridge, "made_up_http", "open")
+            await recorded(bridge, "made_up_http", "open")
             assert (await agent.ask(call("answerDiff", 6, verdict="FILE_SAVED")))["result"] == {"content": []}
             answer = await proposal
             assert [part["text"] for part in answer["result"]["content"]] == ["FILE_SAVED", "new"]
-            assert (await next_told(received)) == {
-                "jsonrpc": "2.0",
-                "method": "proposal/ended",
-                "params": {"verdict": "FILE_SAVED"},
-            }
+            ended = {"jsonrpc": "2.0", "method": "proposal/ended", "params": {"verdict": "FILE_SAVED"}}
+            assert await next_streamed(received) == ended
             pending = asyncio.ensure_future(agent.ask(call("openDiff", 7, text="x")))
             await asyncio.sleep(0)
             await bridge.nvim.wait_for("return #probe.executor():pending() == 1")
             cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
             async with await agent.post(cancel) as response:
                 assert response.status == 202
-            assert (await told(bridge, "made_up_http", "cancelled"))[0][1] == "client"
+            assert (await recorded(bridge, "made_up_http", "cancelled"))[0][1] == "client"
             assert "error" in await pending
         assert await agent.delete() == 200
-        await told(bridge, "made_up_http", "left")
+        await recorded(bridge, "made_up_http", "left")
 
 
 @pytest.mark.slow
-async def test_its_token_is_not_the_main_one(start_bridge: Start, folder: Path) -> None:
-    """Neither opens what is the other's."""
+async def test_agent_and_main_token_open_only_their_own_endpoint(start_bridge: Start, folder: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_http")
     endpoint = await found(folder)
     assert endpoint["token"] != bridge.token
@@ -144,8 +127,7 @@ async def test_its_token_is_not_the_main_one(start_bridge: Start, folder: Path) 
             assert response.status == 401
 
 
-async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
-    """What MCP does not know reaches the agent, which answers at once."""
+async def test_an_agent_over_a_websocket_gets_events_and_answers(start_bridge: Start, folder: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_websocket")
     endpoint = await found(folder)
     head = {"x-made-up-authorization": endpoint["token"]}
@@ -160,12 +142,15 @@ async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
         await ws.send_json({"jsonrpc": "2.0", "method": "ide_connected", "params": {"pid": 4}})
         assert (await next_sent(ws))["method"] == "hello"
         assert (await next_sent(ws))["params"] == {"method": "ide_connected"}
-        assert (await told(bridge, "made_up_websocket", "notified"))[0][1:] == ["ide_connected", {"pid": 4}]
+        assert (await recorded(bridge, "made_up_websocket", "notified"))[0][1:] == [
+            "ide_connected",
+            {"pid": 4},
+        ]
         await ws.send_json(call("openDiff", 3, text="x"))
-        await told(bridge, "made_up_websocket", "open")
+        await recorded(bridge, "made_up_websocket", "open")
         await ws.close()
-        assert (await told(bridge, "made_up_websocket", "cancelled"))[0][1]
-        await told(bridge, "made_up_websocket", "left")
+        assert (await recorded(bridge, "made_up_websocket", "cancelled"))[0][1]
+        await recorded(bridge, "made_up_websocket", "left")
         origin = {"Origin": "https://attacker.example"}
         with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
             await http.ws_connect(f"ws://127.0.0.1:{endpoint['port']}/", headers=head | origin)
@@ -173,8 +158,7 @@ async def test_over_a_websocket(start_bridge: Start, folder: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
-    """In a folder that is this user's alone; it goes with the editor."""
+async def test_an_agent_at_a_private_unix_socket(start_bridge: Start, folder: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_unix")
     endpoint = await found(folder)
     socket = Path(endpoint["socket"])
@@ -186,7 +170,7 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
         async with await agent.get() as stream:
             assert (await next_event(messages(stream)))["method"] == "hello"
             place = json.loads((await agent.ask(call("getPlace")))["result"]["content"][0]["text"])
-            assert (await told(bridge, "made_up_unix", "opened"))[0][1:] == ["agent", "3"]
+            assert (await recorded(bridge, "made_up_unix", "opened"))[0][1:] == ["agent", "3"]
             live = "return probe.sessions.session(...).client"
             assert await bridge.nvim.lua(live, place["session"]) == "agent"
     await bridge.nvim.stop()
@@ -196,10 +180,7 @@ async def test_at_a_unix_socket(start_bridge: Start, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["restart", "kill"])
-async def test_an_agent_is_there_again_after_the_bridge_was(
-    start_bridge: Start, folder: Path, way: str
-) -> None:
-    """By the same port, token and session id; its agent hears that it has left and come."""
+async def test_an_agent_reconnects(start_bridge: Start, folder: Path, way: str) -> None:
     bridge = await start(start_bridge, folder, "made_up_http")
     endpoint = await found(folder)
     async with aiohttp.ClientSession() as http:
@@ -211,23 +192,20 @@ async def test_an_agent_is_there_again_after_the_bridge_was(
                 os.kill(await bridge.pid(), signal.SIGKILL)
             else:
                 await bridge.nvim.lua("probe.bridge.restart()")
-            await told(bridge, "made_up_http", "left")
-        await bridge.nvim.wait_for(
-            "return (mcp_tools.status().pid or ...) ~= ... and mcp_tools.endpoint()",
-            endpoint["bridge_pid"],
-            timeout=15_000,
-        )
+            await recorded(bridge, "made_up_http", "left")
+        restarted = "return (mcp_tools.status().pid or ...) ~= ... and mcp_tools.endpoint()"
+        await bridge.nvim.wait_for(restarted, endpoint["bridge_pid"], timeout=15_000)
         async with await agent.get() as stream:
             assert (await next_event(messages(stream)))["method"] == "hello"
-        opened = await told(bridge, "made_up_http", "opened")
+        opened = await recorded(bridge, "made_up_http", "opened")
         assert len(opened) == 2
         again = await found(folder)
         assert (again["port"], again["token"]) == (endpoint["port"], endpoint["token"])
 
 
 @pytest.mark.slow
-async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: Path) -> None:
-    """Some agents are back at once, and do not notice when that connection ends as well."""
+async def test_a_bridge_that_ends_accepts_no_connection(start_bridge: Start, folder: Path) -> None:
+    """Some agents reconnect at once, and do not notice when that connection ends as well."""
     bridge = await start(start_bridge, folder, "made_up_websocket")
     endpoint = await found(folder)
     head, url = {"x-made-up-authorization": endpoint["token"]}, f"http://127.0.0.1:{endpoint['port']}/"
@@ -237,7 +215,7 @@ async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: P
         await next_sent(ws)
         # What is in flight keeps the bridge for a moment.
         await ws.send_json(call("openDiff", 2, text="new", path="/elsewhere/a"))
-        await told(bridge, "made_up_websocket", "open")
+        await recorded(bridge, "made_up_websocket", "open")
         await bridge.nvim.lua("probe.bridge.restart()")
         while (await ws.receive(timeout=5)).type is WSMsgType.TEXT:
             pass
@@ -252,13 +230,12 @@ async def test_a_bridge_that_ends_welcomes_nobody(start_bridge: Start, folder: P
         assert "result" in await next_sent(ws)
         assert (await found(folder))["bridge_pid"] != endpoint["bridge_pid"]
         await ws.send_json(call("openDiff", 3, text="new", path="/elsewhere/a"))
-        await told(bridge, "made_up_websocket", "open")
+        await recorded(bridge, "made_up_websocket", "open")
         await ws.close()
 
 
 @pytest.mark.slow
-async def test_another_project_is_another_place(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
-    """Its own port, token and file; the token of before opens nothing there."""
+async def test_projects_have_their_own_endpoint(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_http")
     before = await found(folder)
     other = tmp_path / "other"
@@ -281,8 +258,7 @@ async def test_another_project_is_another_place(start_bridge: Start, folder: Pat
 
 
 @pytest.mark.slow
-async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> None:
-    """Without a restart: one that is closed throws its agent out, another one opens."""
+async def test_endpoints_follow_the_option_without_a_restart(start_bridge: Start, folder: Path) -> None:
     bridge = await start(start_bridge, folder, "made_up_websocket")
     endpoint = await found(folder)
     async with aiohttp.ClientSession() as http:
@@ -299,15 +275,11 @@ async def test_doors_follow_the_option(start_bridge: Start, folder: Path) -> Non
         await bridge.nvim.wait_for("return probe.agents.status()[1].files[1]")
         assert Path((await found(folder))["socket"]).is_socket()
         await bridge.nvim.lua("mcp_tools.setup({ agents = {} })")
-        await gone(folder)
+        await eventually(lambda: not list((folder / "ide").iterdir()))
 
 
 @pytest.mark.slow
-async def test_what_a_dead_editor_left_is_replaced(
-    spawn_nvim: Callable[..., Awaitable[Nvim]], home: Home, folder: Path
-) -> None:
-    """By the next editor of the project; what somebody else has written there stays."""
-
+async def test_a_dead_editors_file_is_replaced(spawn_nvim: Spawn, home: Home, folder: Path) -> None:
     async def life(name: str) -> Bridge:
         return await support.start(
             spawn_nvim, init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), home=home
@@ -317,25 +289,24 @@ async def test_what_a_dead_editor_left_is_replaced(
     endpoint = await found(folder)
     await bridge.nvim.kill()
     others = folder / "ide" / "1.lock"
-    others.write_text("somebody else's")
+    others.write_text("foreign")
     second = await life("made_up_http")
     await second.nvim.wait_for("return probe.agents.status()[1].files[1]")
-    assert others.read_text() == "somebody else's"
+    assert others.read_text() == "foreign"
     others.unlink()
     assert (await found(folder))["pid"] != endpoint["pid"]
     assert len(list((folder / "ide").iterdir())) == 1
 
 
-async def test_the_end_of_neovim_rejects_what_is_proposed(start_bridge: Start, tmp_path: Path) -> None:
-    """Gemini CLI would wait for ever; until it is connected, the status says what to type in it."""
+async def test_the_end_of_neovim_rejects_open_proposals(start_bridge: Start, tmp_path: Path) -> None:
+    """Gemini CLI would wait forever. Until it is connected, the status says what to type in it."""
     bridge = await start_bridge(setup="{ agents = { 'gemini' } }")
     await bridge.nvim.wait_for("return probe.agents.status()[1].state == 'on'")
     shown = (
-        "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+        "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')"
     )
     text = await bridge.nvim.lua(shown)
-    assert "/ide enable" in text
-    assert "auto_edit" in text
+    assert all(part in text for part in ("/ide enable", "auto_edit"))
     token = await bridge.nvim.lua(
         "local token = probe.current.launch.identity.token return probe.agents.token(token, 'gemini')"
     )

@@ -1,4 +1,4 @@
-"""`:McpTools call` at a terminal: a workbench for whoever writes a tool, and their window and cursor stay."""
+"""`:McpTools call` at a terminal: results, errors and questions; the user's window and cursor stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ tool('mixed', function(ctx) ctx({ content.text('a picture:'), content.image('123
 tool('steps', function(ctx)
   ctx:progress(1, 2, 'half of it')
   ctx:log('info', { seen = 1 })
-  _G.go_on = function() ctx('the end') end
+  _G.finish = function() ctx('the end') end
 end)
 tool('throws', function() error('on purpose') end)
 tool('form', function(ctx, args)
@@ -52,7 +52,7 @@ async def screen(open_terminal: Open, home: Home) -> AsyncIterator[Terminal]:
     async with open_terminal(init=TOOLS, arguments=[str(file)]) as opened:
         await opened.type("j")
         yield opened
-        assert await place(opened) == ["notes.txt", [2, 0]], "where the person is"
+        assert await place(opened) == ["notes.txt", [2, 0]], "the user's window and cursor"
 
 
 async def place(screen: Terminal) -> Any:
@@ -66,8 +66,7 @@ async def call(screen: Terminal, text: str, *expected: str) -> str:
     return await screen.shows(*expected)
 
 
-async def test_results(screen: Terminal) -> None:
-    """Text is text, data is JSON, content is named; each call sees the file that the person is in."""
+async def test_results_are_shown_and_tools_see_the_users_file(screen: Terminal) -> None:
     for _ in range(2):
         await call(screen, "where", "\nnotes.txt", "call where: done in ", " ms; CTRL-W w enters ", "q close")
     await call(screen, "poem", "\nroses are red", "\nviolets are blue")
@@ -76,58 +75,39 @@ async def test_results(screen: Terminal) -> None:
     await call(screen, 'test_echo {"text":""}', "call test_echo: done")
 
 
-async def test_progress(screen: Terminal) -> None:
-    """What a tool tells while it runs is seen while it runs; what it has logged, afterwards as well."""
-    await call(
-        screen,
-        "steps",
-        "call steps: running; :McpTools cancel stops it",
-        "1/2  half of it",
-        'log info: {"seen":1}',
-    )
-    await screen.nvim.lua("go_on()")
+async def test_progress_is_shown_while_a_tool_runs_and_logs_stay(screen: Terminal) -> None:
+    running = "call steps: running; :McpTools cancel stops it"
+    await call(screen, "steps", running, "1/2  half of it", 'log info: {"seen":1}')
+    await screen.nvim.lua("finish()")
     shown = await screen.shows("call steps: done in", "\nthe end", 'log info: {"seen":1}')
     assert "half of it" not in shown
 
 
-async def test_mistakes(screen: Terminal) -> None:
-    """A name that is not there is told with the nearest, a tool that throws with its traceback."""
+async def test_mistakes_are_explained(screen: Terminal) -> None:
+    """Also mistakes of tool authors, with a traceback."""
     await call(screen, "test_ecko {}", "Error (unknown_tool)", "did you mean test_echo?")
     await call(screen, "nvim_test_ecko {}", "Error (unknown_tool)", "did you mean nvim_test_echo?")
     await screen.nvim.lua("pcall(mcp_tools.register, { name = 'half_made', description = 'x' })")
-    await call(
-        screen,
-        "nothing_like_it {}",
-        ":McpTools tools lists all tools",
-        "not loaded: tool 'half_made': execute: is required (or run)",
-    )
-    await call(
-        screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "txt: is not allowed, did you mean text?"
-    )
+    not_loaded = "not loaded: tool 'half_made': execute: is required"
+    await call(screen, "nothing_like_it {}", ":McpTools tools lists all tools", not_loaded)
+    await call(screen, 'test_echo {"txt":"x"}', "Error (validation_error)", "did you mean text?")
     shown = await call(screen, "test_echo {}", "Error (validation_error)", "test_echo: failed in ")
     assert shown.count("text: is required") == 1
-    await call(
-        screen,
-        'test_echo {"text":hi}',
-        "not called; CTRL-W w enters ",
-        "The arguments must be NAME=VALUE or a JSON",
-        'An example: {"text": "text"}. Yours:',
-    )
-    shown = await call(
-        screen, "throws", "Error (execution_error)", "init.lua:", "on purpose", "stack traceback:"
-    )
-    assert "mcp-tools/calls/" not in shown, "only what is its author's"
+    example = ("The arguments must be NAME=VALUE or a JSON", 'An example: {"text": "text"}. Yours:')
+    await call(screen, 'test_echo {"text":hi}', "not called; CTRL-W w enters ", *example)
+    thrown = ("Error (execution_error)", "init.lua:", "on purpose", "stack traceback:")
+    shown = await call(screen, "throws", *thrown)
+    assert "mcp-tools/calls/" not in shown, "only the author's frames"
     assert "[C]: in function 'fn'" not in shown
     unknown = 'test_echo {"text":"x","txet":"y"}'
     shown = await call(screen, unknown, "Error (validation_error)", "txet: is not allowed")
-    assert "the tool has no argument" not in shown, "said once"
+    assert "the tool has no argument" not in shown, "reported once"
     await call(screen, 'poem {"txet":"y"}', "the tool has no argument txet", "roses are red")
     lines = await screen.nvim.lua("return vim.api.nvim_buf_get_lines(vim.fn.bufnr('call poem'), 0, -1, true)")
     assert lines[0].startswith("the tool has no argument txet")
 
 
-async def test_questions(screen: Terminal) -> None:
-    """What a tool asks its client for is asked here: typed, chosen, corrected, left out, given up."""
+async def test_the_user_answers_the_questions_of_a_tool(screen: Terminal) -> None:
     await call(screen, "form", "Tell me who you are: Which kind:", "1: Ay", "2: Bee")
     await screen.press("Enter")
     await screen.until(lambda text: text.count("1: Ay") == 2, "the question again: it has to be answered")
@@ -147,7 +127,6 @@ async def test_questions(screen: Terminal) -> None:
         "form: done in", '"action": "accept"', '"kind": "b"', '"name": "Ada"', '"size": 5'
     )
     assert "sure" not in shown.split("call form: done in")[1]
-
     await call(screen, "form", "Which kind:", "1: Ay")
     await screen.press("Escape")
     await screen.shows("form: done in", '"action": "cancel"')

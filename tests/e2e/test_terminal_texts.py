@@ -1,4 +1,4 @@
-"""What people read at a terminal of 80 columns: messages and lists are whole, or keep what to do."""
+"""Messages and lists at a terminal of 80 columns: complete, or cut so that the advice stays."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from tests.support.terminal import Terminal
 
 pytestmark = terminal.needed
 
-ENDPOINT = "return mcp_tools.endpoint().url"
-
 LONG = "words that do not fit into one line, " * 3 + "and their end"
-
 DAP_CLIENT = ROOT / "tests" / "lua" / "support" / "dap_client"
 
 Open = Callable[..., AbstractAsyncContextManager[Terminal]]
@@ -27,20 +24,18 @@ async def messages(screen: Terminal) -> str:
     return text
 
 
-async def test_a_long_message(idle: Terminal) -> None:
-    """A message takes one line of the screen and asks for no key; `:messages` has all of it."""
+async def test_a_long_message_takes_one_line_and_no_key(idle: Terminal) -> None:
+    """`:messages` has all of it."""
     before = await idle.nvim.lua("return vim.o.shortmess")
     await idle.nvim.lua("probe.notify.warn(...)", LONG)
     screen = await idle.shows("… (:messages)")
     assert "[mcp-tools] words that do not fit" in screen
     assert "their end" not in screen
     assert f"[mcp-tools] {LONG}" in (await messages(idle)).splitlines()
-
     await idle.nvim.lua("probe.notify.error(...)", f"first\n{LONG}\nthird")
     await idle.shows("[mcp-tools] first… (:messages)")
     assert (await messages(idle)).splitlines()[-3:] == ["[mcp-tools] first", LONG, "third"]
     assert await idle.nvim.lua("return vim.o.shortmess") == before
-
     await idle.nvim.lua("vim.opt.shortmess:remove('T')")
     await idle.nvim.lua("probe.notify.warn(...)", "漢字" * 60)  # wide characters take more room
     await idle.shows("漢字漢字", "… (:messages)")
@@ -48,14 +43,12 @@ async def test_a_long_message(idle: Terminal) -> None:
     assert not (await idle.nvim.request("nvim_get_mode"))["blocking"]
     await idle.hides("… (:messages)")
     assert "T" not in await idle.nvim.lua("return vim.o.shortmess")
-
     await idle.nvim.lua("probe.notify.info('short')")
     await idle.shows("[mcp-tools] short")
     assert (await messages(idle)).splitlines()[-1] == "[mcp-tools] short"
 
 
-async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
-    """What nvim-dap says, once tools use it, asks for no key either: nobody may be there to press it."""
+async def test_a_long_message_of_nvim_dap_takes_no_key(idle: Terminal) -> None:
     say = "require('dap.utils').notify(..., vim.log.levels.ERROR)"
     await idle.nvim.lua("vim.opt.runtimepath:append(...)", str(DAP_CLIENT))
     await idle.nvim.lua("probe.dap_client.relay_messages()")
@@ -65,8 +58,7 @@ async def test_a_long_message_of_the_debugger(idle: Terminal) -> None:
     assert (await messages(idle)).splitlines()[-2:] == ["[nvim-dap] first", LONG]
 
 
-async def test_messages_of_a_start(open_terminal: Open) -> None:
-    """What is said while the editor starts is kept whole as well, and asks for no key."""
+async def test_messages_during_startup_are_kept_and_take_no_key(open_terminal: Open) -> None:
     init = f"for i = 1, 3 do probe.notify.warn(i .. ' {LONG}') end"
     async with open_terminal(init=init) as screen:
         await screen.shows("[mcp-tools] 3 words", "… (:messages)")
@@ -74,8 +66,7 @@ async def test_messages_of_a_start(open_terminal: Open) -> None:
             assert f"[mcp-tools] {number} {LONG}" in await messages(screen)
 
 
-async def test_what_to_do_stays(open_terminal: Open) -> None:
-    """Of a message that has to be cut, the problem is cut; a short remedy can be read."""
+async def test_a_cut_message_keeps_the_advice(open_terminal: Open) -> None:
     async with open_terminal() as screen:
         await screen.nvim.lua("mcp_tools.setup({ bridge = { python = '/nonexistent/python/of/mine' } })")
         await screen.command("McpTools start")
@@ -85,8 +76,7 @@ async def test_what_to_do_stays(open_terminal: Open) -> None:
         await screen.shows("[mcp-tools] integrations (", "Use `:McpTools connect`")
 
 
-async def test_lists_wrap(idle: Terminal) -> None:
-    """Nothing of a list lies beyond the edge of the screen."""
+async def test_long_lines_of_lists_wrap(idle: Terminal) -> None:
     await idle.nvim.lua(
         "mcp_tools.register({ name = 'wordy', description = ..., execute = function() end })"
         "probe.notify.warn(...)",
@@ -104,11 +94,12 @@ async def test_lists_wrap(idle: Terminal) -> None:
 
 
 @pytest.mark.slow
-async def test_the_status_stays_true(served: Terminal) -> None:
-    """It shows what has changed without being asked again."""
+async def test_the_status_window_updates_itself(served: Terminal) -> None:
     await served.command("McpTools status")
-    shown = await served.shows("● ready", "Calls in flight  none", await served.nvim.lua(ENDPOINT))
-    assert "ready: http" not in shown, "a start that nobody asked for is not announced"
+    shown = await served.shows(
+        "● ready", "Calls in flight  none", await served.nvim.lua("return mcp_tools.endpoint().url")
+    )
+    assert "ready: http" not in shown, "an automatic start is not announced"
     await served.nvim.lua("mcp_tools.call('test_progress', { delay_ms = 60000 }, {}, function() end)")
     await served.shows("Calls in flight  1", "test_progress  running")
     await served.nvim.lua("probe.bridge.stop()")
@@ -119,8 +110,8 @@ async def test_the_status_stays_true(served: Terminal) -> None:
     await served.hides("● stopped")
 
 
-async def test_the_endpoint(served: Terminal) -> None:
-    """URL, header and JSON are on one screen; `y` and a register yank them; no message tells the token."""
+async def test_the_endpoint_is_shown_and_yanked(served: Terminal) -> None:
+    """No message has the token."""
     endpoint = await served.nvim.lua("return mcp_tools.endpoint()")
     await served.command("McpTools endpoint")
     header = f"Authorization: Bearer {endpoint['token']}"
@@ -138,8 +129,7 @@ async def test_the_endpoint(served: Terminal) -> None:
     assert endpoint["token"] not in await messages(served)
 
 
-async def test_mistakes_of_authors(open_terminal: Open) -> None:
-    """A misspelled name and a result that is returned are reported on the screen."""
+async def test_mistakes_of_tool_authors_are_reported(open_terminal: Open) -> None:
     init = """
     mcp_tools.register({
       name = 'mine', description = 'x', annotations = { read_only = true },
@@ -155,6 +145,5 @@ async def test_mistakes_of_authors(open_terminal: Open) -> None:
 
 
 async def test_the_help_opens_at_its_contents(idle: Terminal) -> None:
-    """`:h mcp-tools` shows the chapters and the other help files."""
     await idle.command("helptags ALL | h mcp-tools | only")
     await idle.shows("AI assistants use tools of this running Neovim", "Quick start", "Write tools")

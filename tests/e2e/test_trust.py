@@ -1,4 +1,4 @@
-"""Decisions that last, seen by several clients at once; and clients that try to get around them."""
+"""Lasting approval decisions, seen by several clients; and attempts to bypass approval."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 import pytest_asyncio
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, connect
-from tests.support.results import error_of, text_of
+from tests.support.results import error_of, eventually, text_of
+from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-# As if nothing had been asked, decided or noted yet.
 RESET = (
     ROOT_TOOLS
     + """
@@ -36,7 +36,6 @@ function _G.Answer(choice, n)
   return ok and 'answered' or why
 end
 local core, audit = probe.core.get(), probe.audit
-probe.approval.MAX_OPEN = 8 -- other tests lower it
 mcp_tools.unregister('found')
 mcp_tools.setup({ approval = { timeout = 20000 }, ui = { approval = 'float' } })
 core.gateway.grants:reset()
@@ -50,9 +49,18 @@ end)
 )
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def attended_bridge(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge whose editor has a screen."""
+    bridge = await keep(nvim_version)
+    if not await bridge.nvim.request("nvim_list_uis"):
+        await bridge.nvim.attach_ui()
+    return bridge
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def bridge(attended_bridge: Bridge) -> Bridge:
-    """A bridge whose editor has a screen, and no past."""
+    """The same without decisions, and with an empty audit log."""
     await attended_bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
     await attended_bridge.nvim.lua(RESET)
     await attended_bridge.nvim.wait_for("return Emptied")
@@ -60,28 +68,50 @@ async def bridge(attended_bridge: Bridge) -> Bridge:
 
 
 def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:
-    """Call the tool that has to be asked for."""
+    """Calls the tool that needs approval."""
     return asyncio.create_task(client.call_tool("nvim_risky", arguments))
 
 
 async def open_questions(bridge: Bridge, count: int) -> list[Any]:
-    """Wait for so many questions."""
     await bridge.nvim.wait_for(f"return #Open() == {count}", timeout=10_000)
     questions: list[Any] = await bridge.nvim.lua("return Open()")
     return questions
 
 
+async def answer(bridge: Bridge, choice: str, call: asyncio.Task[Any], result: str = "it ran") -> None:
+    """Answers the only question; the call has the result, or was denied."""
+    await open_questions(bridge, 1)
+    assert await bridge.nvim.lua("return Answer(...)", choice) == "answered"
+    if choice in ("deny", "silence"):
+        assert error_of(await call)["code"] == "access_denied"
+    else:
+        assert text_of(await call) == result
+
+
+async def unanswered(client: Any, **arguments: Any) -> None:
+    """A call that is denied because nobody answers."""
+    assert "nobody answered" in error_of(await ask(client, **arguments))["message"]
+
+
+async def approve_late(bridge: Bridge, choice: str) -> None:
+    """Opens an unanswered question again, and answers it."""
+    await bridge.nvim.lua("vim.cmd('McpTools approve')")
+    await bridge.nvim.wait_for("return Open()[1]")
+    assert await bridge.nvim.lua("return Answer(...)", choice) == "answered"
+
+
+async def trust_window(bridge: Bridge) -> str:
+    await bridge.nvim.lua("vim.cmd('McpTools trust')")
+    return "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+
+
 async def audit_lines(bridge: Bridge, count: int) -> list[Any]:
-    """The audit log, once it has so many lines."""
     path = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "audit.jsonl"
-    async with asyncio.timeout(5):
-        while not path.exists() or len(path.read_text().splitlines()) < count:
-            await asyncio.sleep(0.01)
+    await eventually(lambda: path.exists() and len(path.read_text().splitlines()) >= count)
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def test_two_clients(bridge: Bridge) -> None:
-    """Each question is its client's, a session's grant is its own; the audit log tells them apart."""
+async def test_questions_and_session_grants_belong_to_one_client(bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as one, connect(bridge, "sessions") as two:
         first = ask(one, n=1)
         await open_questions(bridge, 1)
@@ -92,13 +122,9 @@ async def test_two_clients(bridge: Bridge) -> None:
         await bridge.nvim.lua("return Answer('deny', 2)")
         assert error_of(await second)["code"] == "access_denied"
         assert not first.done()
-        await bridge.nvim.lua("return Answer('session')")
-        assert text_of(await first) == "it ran"
+        await answer(bridge, "session", first)
         assert text_of(await ask(one, n=3)) == "it ran"
-        again = ask(two, n=3)
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('always')")
-        assert text_of(await again) == "it ran"
+        await answer(bridge, "always", ask(two, n=3))
         async with connect(bridge, "stateless") as three:
             assert text_of(await ask(three, n=4)) == "it ran"
 
@@ -116,82 +142,90 @@ async def test_two_clients(bridge: Bridge) -> None:
     assert {line["client"] for line in lines} == {"mcp"}
 
 
-async def test_silence(bridge: Bridge) -> None:
-    """After three denials a session can be silenced; others still ask."""
+async def test_a_session_can_be_silenced_after_three_denials(bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as one, connect(bridge, "sessions") as two:
         for _ in range(3):
-            call = ask(one)
-            await open_questions(bridge, 1)
-            await bridge.nvim.lua("return Answer('deny')")
-            assert error_of(await call)["code"] == "access_denied"
+            await answer(bridge, "deny", ask(one))
         await bridge.nvim.wait_for("return table.concat(Notes):find('McpTools deny session', 1, true)")
-        call = ask(one)
-        await open_questions(bridge, 1)
-        assert await bridge.nvim.lua("return Answer('silence')") == "answered"
-        assert error_of(await call)["code"] == "access_denied"
+        await answer(bridge, "silence", ask(one))
         assert "denied all further questions" in error_of(await ask(one))["message"]
-        other = ask(two)
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('once')")
-        assert text_of(await other) == "it ran"
+        await answer(bridge, "once", ask(two))
         await bridge.nvim.lua("vim.cmd('McpTools trust unsilence')")
-        call = ask(one)
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('once')")
-        assert text_of(await call) == "it ran"
+        await answer(bridge, "once", ask(one))
 
 
 @pytest.mark.slow
-async def test_nobody_answers(bridge: Bridge) -> None:
-    """A question without an answer is in `:McpTools trust`; `approve` asks again, for one retry."""
+async def test_an_unanswered_question_can_be_approved_later_once(bridge: Bridge) -> None:
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
-        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
+        await unanswered(client, n=1)
         await bridge.nvim.wait_for("return table.concat(Notes):find(':McpTools approve', 1, true)")
-        await bridge.nvim.lua("vim.cmd('McpTools trust')")
-        shown = "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
+        shown = await trust_window(bridge)
         assert "unanswered  risky" in shown
         assert '{"n":1}' in shown
         assert 'approval = { tools = { risky = "allow" } }' in shown
-        await bridge.nvim.lua("vim.cmd('McpTools approve once')")  # the key
+        await bridge.nvim.lua("vim.cmd('McpTools approve once')")  # the mapping
         await bridge.nvim.wait_for("return table.concat(Notes):find('no open question', 1, true)")
-        await bridge.nvim.lua("vim.cmd('McpTools approve')")
-        await bridge.nvim.wait_for("return Open()[1]")
-        assert await bridge.nvim.lua("return Answer('once')") == "answered"
+        await approve_late(bridge, "once")
     async with connect(bridge, "sessions") as client:
         assert text_of(await ask(client, n=1)) == "it ran"
-        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
+        await unanswered(client, n=1)
     by = [line["by"] for line in await audit_lines(bridge, 3)]
     assert by == ["timeout", "user: before", "timeout"]
 
 
 @pytest.mark.slow
-async def test_nobody_answers_and_always_later(bridge: Bridge) -> None:
-    """A late "always" applies to the same as in time: the file outside that was named, or the tool."""
+async def test_a_late_always_covers_the_file_or_the_tool(bridge: Bridge) -> None:
     await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
     async with connect(bridge, "sessions") as client:
-        assert "nobody answered" in error_of(await ask(client, path="/outside/x"))["message"]
-        await bridge.nvim.lua("vim.cmd('McpTools approve')")
-        await bridge.nvim.wait_for("return Open()[1]")
-        assert await bridge.nvim.lua("return Answer('always')") == "answered"
-        assert text_of(await ask(client, path="/outside/x")) == "it ran"
-        assert text_of(await ask(client, path="/outside/x")) == "it ran"
-        await bridge.nvim.lua("vim.cmd('McpTools trust')")
-        shown = "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
-        assert "always with /outside/x" in shown
-        assert "nobody answered" in error_of(await ask(client, path="/outside/y"))["message"]
-        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
+        await unanswered(client, path="/outside/x")
+        await approve_late(bridge, "always")
+        for _ in range(2):
+            assert text_of(await ask(client, path="/outside/x")) == "it ran"
+        assert "always with /outside/x" in await trust_window(bridge)
+        await unanswered(client, path="/outside/y")
+        await unanswered(client, n=1)
         await bridge.nvim.lua("probe.gateway().grants:reset()")
-        assert "nobody answered" in error_of(await ask(client, n=1))["message"]
-        await bridge.nvim.lua("vim.cmd('McpTools approve')")
-        await bridge.nvim.wait_for("return Open()[1]")
-        assert await bridge.nvim.lua("return Answer('always')") == "answered"
+        await unanswered(client, n=1)
+        await approve_late(bridge, "always")
         assert text_of(await ask(client, n=2)) == "it ran"
         assert await bridge.nvim.lua("return #probe.gateway().grants.unanswered") == 0
 
 
-async def test_events(bridge: Bridge) -> None:
-    """Another plugin can ask in its own way: it hears of each question and its end, and answers by id."""
+SELECT = """
+mcp_tools.setup({ ui = { approval = 'select' } })
+_G.Asked = {}
+vim.ui.select = function(items, opts, on_choice)
+  table.insert(Asked, opts.prompt)
+  _G.Choose = function(index) on_choice(items[index], index) end
+end
+"""
+
+
+async def test_vim_ui_select_asks_with_a_safe_prompt(bridge: Bridge) -> None:
+    """A late yes to a call that was cancelled runs nothing."""
+    await bridge.nvim.lua(SELECT)
+    async with connect(bridge, "sessions") as client:
+        call = ask(client, path="x\x07y")
+        prompt = await bridge.nvim.wait_for("return Asked[1]")
+        assert all(part in prompt for part in ("risky", "destroy", "calls itself"))
+        assert "\x07" not in prompt
+        assert await bridge.nvim.lua("return Seen.late") == 0
+        await bridge.nvim.lua("Choose(1)")
+        assert text_of(await call) == "it ran"
+        call = ask(client)
+        await bridge.nvim.wait_for("return #Asked == 2")
+        await bridge.nvim.lua("Choose(2)")
+        assert error_of(await call)["code"] == "access_denied"
+        call = ask(client)
+        await bridge.nvim.wait_for("return #Asked == 3")
+        call.cancel()
+        await bridge.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 0")
+        await bridge.nvim.lua("Choose(1)")
+        assert await bridge.nvim.lua("return Seen.late") == 1
+
+
+async def test_another_plugin_can_ask_and_answer_by_events(bridge: Bridge) -> None:
     await bridge.nvim.lua("mcp_tools.setup({ ui = { approval = 'event' } })")
     async with connect(bridge, "sessions") as client:
         call = ask(client, path="x", text="a\nb")
@@ -203,17 +237,11 @@ async def test_events(bridge: Bridge) -> None:
         assert event["files"][0].endswith("/x")
         assert event["choices"] == ["once", "deny", "session", "always", "never"]
         await bridge.nvim.lua("Events[2].args.path = '/etc/passwd'")
-        answer = "return { probe.approval.answer(...) }"
-        assert await bridge.nvim.lua(answer, event["id"], "perhaps") == [
-            False,
-            'this question cannot be answered by "perhaps"',
-        ]
-        assert await bridge.nvim.lua(answer, event["id"], "once") == [True]
+        decide = "return { probe.approval.answer(...) }"
+        assert (await bridge.nvim.lua(decide, event["id"], "perhaps"))[0] is False
+        assert await bridge.nvim.lua(decide, event["id"], "once") == [True]
         assert text_of(await call) == "it ran"
-        assert await bridge.nvim.lua(answer, event["id"], "always") == [
-            False,
-            "this question is no longer open",
-        ]
+        assert (await bridge.nvim.lua(decide, event["id"], "always"))[0] is False, "it is closed"
         call = ask(client)
         await open_questions(bridge, 1)
         call.cancel()
@@ -223,8 +251,7 @@ async def test_events(bridge: Bridge) -> None:
     assert states[-1] == "ended"
 
 
-async def test_the_ninth_is_busy(bridge: Bridge) -> None:
-    """Eight questions may be open; one window shows the first; its end shows the next."""
+async def test_the_ninth_open_question_is_busy(bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         calls = []
         for n in range(8):
@@ -234,15 +261,12 @@ async def test_the_ninth_is_busy(bridge: Bridge) -> None:
         assert await bridge.nvim.lua("return #vim.api.nvim_list_wins()") == 2
         for call in calls[1:]:
             call.cancel()
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('once')")
-        assert text_of(await calls[0]) == "it ran"
+        await answer(bridge, "once", calls[0])
         await bridge.nvim.wait_for("return #vim.api.nvim_list_wins() == 1")
         assert await bridge.nvim.lua("return Seen.late") == 1
 
 
-async def test_a_tool_of_the_project(bridge: Bridge) -> None:
-    """A tool whose file lies in the project asks, whatever it says of itself; one that it calls asks too."""
+async def test_a_tool_of_the_project_always_asks_and_so_does_one_that_it_calls(bridge: Bridge) -> None:
     source = """
 return {
   name = 'found', description = 'Reads.', annotations = { read_only = true }, needs_approval = false,
@@ -262,39 +286,20 @@ return {
         assert await bridge.nvim.lua("return Seen.late") == 0
 
 
-async def test_files_of_others(bridge: Bridge) -> None:
-    """Links, `..`, URIs and other writings of a path lead no tool out of the project unasked."""
+async def test_no_notation_of_a_path_leaves_the_project_without_asking(bridge: Bridge) -> None:
     home = bridge.nvim.home.path
     (home / "outside").mkdir()
     (home / "cwd" / "folder").symlink_to(home / "outside")
     (home / "cwd" / "new").symlink_to(home / "outside" / "new")
     (home / "cwd" / ".env").write_text("secret")
     (home / "cwd" / "harmless").symlink_to(home / "cwd" / ".env")
-    outside = [
-        "../outside/a",
-        "folder/a",
-        "folder/../a",
-        "new",
-        f"file://{home}/cwd/%2e%2e/outside/a",
-        f"/proc/self/root{home}/outside/a",
-        "~/a",
-        "$HOME/a",
-    ]
-    denied = [
-        ".env",
-        "./.ENV",
-        "harmless",
-        "folder/../cwd/.env",
-        "a\x00",
-        ".env/",
-        f"file://{home}/cwd/%2eenv",
-    ]
+    outside = ["../outside/a", "folder/a", "folder/../a", "new", "~/a", "$HOME/a"]
+    outside += [f"file://{home}/cwd/%2e%2e/outside/a", f"/proc/self/root{home}/outside/a"]
+    denied = [".env", "./.ENV", "harmless", "folder/../cwd/.env", "a\x00", ".env/"]
+    denied += [f"file://{home}/cwd/%2eenv"]
     async with connect(bridge, "sessions") as client:
         for path in outside:
-            call = asyncio.create_task(client.call_tool("nvim_mark", {"path": path}))
-            await open_questions(bridge, 1)
-            await bridge.nvim.lua("return Answer('deny')")
-            assert error_of(await call)["code"] == "access_denied", path
+            await answer(bridge, "deny", asyncio.create_task(client.call_tool("nvim_mark", {"path": path})))
         await bridge.nvim.lua("vim.cmd('McpTools trust reset')")
         for path in denied:
             for arguments in ({"path": path}, {"edits": [{"file": path}]}):
@@ -304,8 +309,7 @@ async def test_files_of_others(bridge: Bridge) -> None:
         assert text_of(await client.call_tool("nvim_mark", {"path": "new.txt"})) == "ran"
 
 
-async def test_a_ledger_that_is_not_ours(bridge: Bridge) -> None:
-    """What others could have written is not believed: all is asked for until the person begins anew."""
+async def test_a_ledger_that_others_can_write_is_ignored(bridge: Bridge) -> None:
     folder = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
     async with connect(bridge, "sessions") as client:
         await bridge.nvim.lua("vim.cmd('McpTools trust all')")
@@ -314,10 +318,7 @@ async def test_a_ledger_that_is_not_ours(bridge: Bridge) -> None:
         assert oct(ledger.stat().st_mode & 0o777) == "0o600"
         ledger.chmod(0o666)
         await bridge.nvim.lua("probe.gateway().ledger.projects = {}")
-        call = asyncio.create_task(client.call_tool("nvim_mark", {}))
-        await open_questions(bridge, 1)
-        await bridge.nvim.lua("return Answer('once')")
-        assert text_of(await call) == "ran"
+        await answer(bridge, "once", asyncio.create_task(client.call_tool("nvim_mark", {})), "ran")
         ledger.unlink()
         await bridge.nvim.lua("vim.cmd('McpTools trust reset')")
         assert text_of(await client.call_tool("nvim_mark", {})) == "ran"

@@ -1,24 +1,19 @@
-"""What strangers write is shown as what it is: compared with the Unicode tables of Python."""
+"""Invisible characters are made visible: compared with the Unicode tables of Python."""
 
 from __future__ import annotations
 
 import sys
 import unicodedata
-from collections.abc import Awaitable, Callable
 
-from tests.support.nvim import ROOT, Nvim
+from tests.support.nvim import ROOT, Spawn
 
 HIDING = {"Cc", "Cf", "Zs", "Zl", "Zp"}
-"""Categories without a form of their own: controls, formats and everything blank."""
+"""Categories of invisible characters: controls, formats and blanks."""
 
 
-async def test_no_character_hides(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> None:
-    """Every control, format and blank character but the space is named, wherever in Unicode it is."""
-    codes = [
-        code
-        for code in range(sys.maxunicode + 1)
-        if unicodedata.category(chr(code)) in HIDING and chr(code) != " "
-    ]
+async def test_every_invisible_character_is_shown_by_its_code(spawn_nvim: Spawn) -> None:
+    every = range(sys.maxunicode + 1)
+    codes = [code for code in every if unicodedata.category(chr(code)) in HIDING and chr(code) != " "]
     nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:prepend([[{ROOT}]])")
     shown = await nvim.lua(
         "return vim.tbl_map(probe.sanitize.line, ...)", [f"a{chr(code)}b" for code in codes]

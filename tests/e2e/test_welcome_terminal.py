@@ -1,4 +1,4 @@
-"""The first steps at a real terminal: from a fresh configuration to the first call by a client."""
+"""The first steps at a real terminal, up to the first call by a client."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ HINT = "new here? :McpTools welcome"
 
 
 def marks(screen: str) -> list[str]:
-    """How far each step is."""
     return re.findall(r"  (.) \d (?:Options|Python|Bridge|Client|Try it|Your turn) ", screen)
 
 
 async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
-    """Call a tool as the client whose configuration this is: by the entry that stands in it."""
+    """Calls a tool as a client with this configuration file."""
     entry = json.loads(settings.read_text())["mcpServers"]["nvim-tools"]
     process = await processes.start(
         *(entry["command"], *entry["args"]),
@@ -40,11 +39,8 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    hello = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": name, "version": "1"},
-    }
+    client = {"name": name, "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
     messages = (
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
@@ -63,8 +59,7 @@ async def call_as(settings: Path, name: str, home: Home) -> dict[str, Any]:
         await process.wait()
 
 
-async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home: Home) -> None:
-    """What is wrong with the options is told first; the hint comes with the next start."""
+async def test_the_hint_waits_for_the_next_start_after_a_warning(nvim_program: Path, home: Home) -> None:
     note = home.mark_welcomed()
     note.unlink()
     init = INIT + "mcp_tools.setup({ aproval = {} })"
@@ -79,8 +74,7 @@ async def test_the_hint_leaves_a_warning_on_the_screen(nvim_program: Path, home:
 
 
 @pytest.mark.slow
-async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) -> None:
-    """Enter does what is next: options, bridge, client, a try; then the client that was connected calls."""
+async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, home: Home) -> None:
     home.mark_welcomed().unlink()
     settings = home.make("home") / ".gemini" / "settings.json"
     settings.parent.mkdir()
@@ -121,8 +115,7 @@ async def test_from_nothing_to_the_first_call(nvim_program: Path, home: Home) ->
 
 
 @pytest.mark.slow
-async def test_the_line_comes_once(nvim_program: Path, home: Home) -> None:
-    """Who has had a bridge is not greeted again."""
+async def test_the_hint_is_shown_once(nvim_program: Path, home: Home) -> None:
     home.mark_welcomed().unlink()
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
         await screen.shows(HINT)
@@ -131,8 +124,7 @@ async def test_the_line_comes_once(nvim_program: Path, home: Home) -> None:
         assert HINT not in await screen.screen()
 
 
-async def test_what_is_missing_is_named(nvim_program: Path, home: Home) -> None:
-    """Without Python's packages the window says so, and what Enter would do; refused options come first."""
+async def test_missing_packages_and_refused_options_are_named(nvim_program: Path, home: Home) -> None:
     init = "_G.mcp_tools = require('mcp-tools')\npcall(mcp_tools.setup, { tools = 'recomended' })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
         await screen.command("McpTools welcome")

@@ -1,53 +1,42 @@
--- Tools of every kind for the end-to-end tests. `Seen` tells the tests what happened inside the editor.
+-- Tools of every kind for the end-to-end tests. `Seen` records what happened inside the editor.
 
 _G.Seen = { cancelled = {}, running = 0, late = 0 }
 
 local content = require('mcp-tools').content
 
-local function tool(def)
-  def.description = def.description or def.name
-  def.annotations = def.annotations or { read_only = true }
-  require('mcp-tools').register(def)
+local function tool(name, args, execute, more)
+  local def = { name = name, description = name, annotations = { read_only = true }, args = args, execute = execute }
+  require('mcp-tools').register(vim.tbl_extend('force', def, more or {}))
 end
 
-tool({
-  name = 'echo',
-  args = { value = {} },
-  execute = function(ctx, args) ctx(args.value) end,
-})
+local function record_cancel(reason) table.insert(Seen.cancelled, reason) end
 
-tool({
-  name = 'later',
-  args = { ms = { type = 'integer', default = 20 }, value = {} },
-  execute = function(ctx, args)
-    vim.defer_fn(function() ctx(args.value) end, args.ms)
-  end,
-})
+--- Counts a run in `Seen.late`, then returns `text`.
+local function marks(text)
+  return function(ctx)
+    Seen.late = Seen.late + 1
+    ctx(text)
+  end
+end
 
-tool({
-  name = 'hold',
-  timeout = 0,
-  execute = function(ctx)
-    Seen.running = Seen.running + 1
-    Seen.ctx = ctx
-    ctx:on_cancel(function(reason)
-      Seen.running = Seen.running - 1
-      table.insert(Seen.cancelled, reason)
-    end)
-  end,
-})
+tool('echo', { value = {} }, function(ctx, args) ctx(args.value) end)
 
-tool({
-  name = 'short',
-  timeout = 100,
-  execute = function(ctx)
-    ctx:on_cancel(function(reason) table.insert(Seen.cancelled, reason) end)
-  end,
-})
+tool('later', { ms = { type = 'integer', default = 20 }, value = {} }, function(ctx, args)
+  vim.defer_fn(function() ctx(args.value) end, args.ms)
+end)
 
-tool({
-  name = 'count',
-  args = { steps = { type = 'integer', default = 3 } },
+tool('hold', nil, function(ctx)
+  Seen.running = Seen.running + 1
+  Seen.ctx = ctx
+  ctx:on_cancel(function(reason)
+    Seen.running = Seen.running - 1
+    record_cancel(reason)
+  end)
+end, { timeout = 0 })
+
+tool('short', nil, function(ctx) ctx:on_cancel(record_cancel) end, { timeout = 100 })
+
+tool('count', { steps = { type = 'integer', default = 3 } }, nil, {
   run = function(ctx, args)
     for i = 1, args.steps do
       ctx:progress(i, args.steps, 'step ' .. i)
@@ -57,33 +46,22 @@ tool({
   end,
 })
 
-tool({
-  name = 'say',
-  execute = function(ctx)
-    ctx:log('info', { text = 'from the tool' })
-    ctx('said')
-  end,
-})
+tool('say', nil, function(ctx)
+  ctx:log('info', { text = 'from the tool' })
+  ctx('said')
+end)
 
-tool({
-  name = 'fail',
-  args = { how = { type = 'string', required = true } },
-  execute = function(ctx, args)
-    if args.how == 'throw' then
-      error('thrown')
-    elseif args.how == 'object' then
-      error({ code = 'stale', message = 'it changed' })
-    elseif args.how == 'twice' then
-      ctx('first')
-      ctx('second')
-    elseif args.how == 'after' then
-      ctx('kept')
-      error('after the answer')
-    else
-      ctx(nil, args.how)
-    end
-  end,
-})
+local failures = {
+  throw = function() error('thrown') end,
+  object = function() error({ code = 'stale', message = 'it changed' }) end,
+  twice = function(ctx) return ctx('first'), ctx('second') end,
+  after = function(ctx) return ctx('kept'), error('after the answer') end,
+}
+
+tool('fail', { how = { type = 'string', required = true } }, function(ctx, args)
+  local fail = failures[args.how] or function() ctx(nil, args.how) end
+  fail(ctx)
+end)
 
 local values = {
   ['function'] = function() return { a = { print } } end,
@@ -119,90 +97,50 @@ local values = {
   result = function() return content.result({ content = content.text('no'), is_error = true, meta = { ['x/y'] = 1 } }) end,
 }
 
-tool({
-  name = 'value',
-  args = { kind = { type = 'string', required = true }, later = { type = 'boolean', default = false } },
-  execute = function(ctx, args)
-    if args.later then
-      vim.schedule(function() ctx(values[args.kind]()) end)
-    else
-      ctx(values[args.kind]())
-    end
-  end,
-})
+local value_args = { kind = { type = 'string', required = true }, later = { type = 'boolean', default = false } }
+tool('value', value_args, function(ctx, args)
+  local function answer() ctx(values[args.kind]()) end
+  if args.later then
+    vim.schedule(answer)
+  else
+    answer()
+  end
+end)
 
-tool({
-  name = 'sized',
-  args = { bytes = { type = 'integer', required = true } },
-  execute = function(ctx, args) ctx(('x'):rep(args.bytes)) end,
-})
+tool('sized', { bytes = { type = 'integer', required = true } }, function(ctx, args) ctx(('x'):rep(args.bytes)) end)
 
-tool({
-  name = 'promised',
-  args = { ok = { type = 'boolean', default = true }, fail = { type = 'boolean', default = false } },
-  output_schema = { type = 'object', properties = { n = { type = 'integer' } }, required = { 'n' } },
-  execute = function(ctx, args)
-    if args.fail then
-      ctx:fail('not_found', 'nothing there')
-    else
-      ctx(args.ok and { n = 5 } or { m = 5 })
-    end
-  end,
-})
+local promised_args = { ok = { type = 'boolean', default = true }, fail = { type = 'boolean', default = false } }
+tool('promised', promised_args, function(ctx, args)
+  if args.fail then
+    ctx:fail('not_found', 'nothing there')
+  else
+    ctx(args.ok and { n = 5 } or { m = 5 })
+  end
+end, { output_schema = { type = 'object', properties = { n = { type = 'integer' } }, required = { 'n' } } })
 
-tool({
-  name = 'risky',
-  annotations = { destructive = true },
-  execute = function(ctx)
-    Seen.late = Seen.late + 1
-    ctx('it ran')
-  end,
-})
+tool('risky', nil, marks('it ran'), { annotations = { destructive = true } })
 
-tool({
-  name = 'block',
-  args = { seconds = { type = 'number', default = 1 } },
-  execute = function(ctx, args)
-    vim.fn.system('sleep ' .. args.seconds)
-    ctx('awake')
-  end,
-})
+tool('mark', nil, marks('ran'))
 
-tool({
-  name = 'wait',
-  args = { seconds = { type = 'number', default = 1 } },
-  execute = function(ctx, args)
-    vim.wait(args.seconds * 1000)
-    ctx('waited')
-  end,
-})
+tool('block', { seconds = { type = 'number', default = 1 } }, function(ctx, args)
+  vim.fn.system('sleep ' .. args.seconds)
+  ctx('awake')
+end)
 
-tool({
-  name = 'mark',
-  execute = function(ctx)
-    Seen.late = Seen.late + 1
-    ctx('ran')
-  end,
-})
+tool('wait', { seconds = { type = 'number', default = 1 } }, function(ctx, args)
+  vim.wait(args.seconds * 1000)
+  ctx('waited')
+end)
 
---- Holds the main thread before the tool could begin, for so many ms.
+--- Blocks the main thread for `ms` before the tool begins.
 for name, stage in pairs({ slowly_judged = 'needs_approval', slowly_made = 'state' }) do
-  tool({
-    name = name,
-    args = { ms = { type = 'integer' } },
+  tool(name, { ms = { type = 'integer' } }, marks('ran'), {
     [stage] = function(args)
       vim.uv.sleep(args and args.ms or 2600)
       return stage == 'state' and {}
     end,
-    execute = function(ctx)
-      Seen.late = Seen.late + 1
-      ctx('ran')
-    end,
   })
 end
 
-tool({
-  name = 'shapes',
-  args = { list = { type = 'array', items = { type = 'string' } }, map = { type = 'object' } },
-  execute = function(ctx) ctx('fine') end,
-})
+local shapes_args = { list = { type = 'array', items = { type = 'string' } }, map = { type = 'object' } }
+tool('shapes', shapes_args, function(ctx) ctx('fine') end)

@@ -1,19 +1,17 @@
-"""A client lets tools read its files; then it is silent, goes, is let go of, or the bridge dies."""
+"""A client whose files tools read does not answer, loses its session, or the bridge is killed."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, connect, ready, with_limits
+from tests.support.bridge import ROOT_TOOLS, Bridge, Start, connect, crash, with_limits
 from tests.support.host import DECLARED, EXTENSION, READ, File, Host, hosted
 from tests.support.nvim import ROOT
 from tests.support.raw import Raw, code_of, within
@@ -25,8 +23,8 @@ URI = {"uri": "files://a"}
 
 
 @pytest.fixture
-def start(start_bridge: Callable[..., Awaitable[Bridge]]) -> Callable[..., Awaitable[Bridge]]:
-    """Start a bridge whose tools look at the client's files; `setup` is a Lua table of options."""
+def start(start_bridge: Start) -> Start:
+    """Starts a bridge with tools that read the client's files; `setup` is a Lua table of options."""
 
     async def start(setup: str = "{}") -> Bridge:
         bridge = await start_bridge(setup)
@@ -37,13 +35,12 @@ def start(start_bridge: Callable[..., Awaitable[Bridge]]) -> Callable[..., Await
 
 
 async def declare(raw: Raw) -> None:
-    """Opens a session of a client with files."""
     await raw.initialize(capabilities={"extensions": {EXTENSION: DECLARED}})
 
 
 @asynccontextmanager
 async def asked(raw: Raw) -> AsyncIterator[tuple[aiohttp.ClientResponse, dict[str, Any]]]:
-    """A call whose tool waits for a file: the stream of its answer, and what the client is asked."""
+    """A call whose tool waits for a file: the stream of its answer, and the request to the client."""
     message = raw.call_message("host_read", URI)
     async with raw.http.post(f"{raw.bridge.url}/mcp", json=message, headers=raw.headers()) as response:
         question = await within(5, event(response))
@@ -52,7 +49,6 @@ async def asked(raw: Raw) -> AsyncIterator[tuple[aiohttp.ClientResponse, dict[st
 
 
 async def event(response: aiohttp.ClientResponse) -> dict[str, Any]:
-    """The next message of a stream."""
     async for line in response.content:
         if line.startswith(b"data: {"):
             message: dict[str, Any] = json.loads(line[6:])
@@ -60,21 +56,20 @@ async def event(response: aiohttp.ClientResponse) -> dict[str, Any]:
     raise AssertionError("the stream has ended")
 
 
-async def look(raw: Raw) -> Any:
-    """What tools see of the client."""
+async def abilities(raw: Raw) -> Any:
+    """What the client's files allow, as tools see it."""
     return json.loads((await raw.call("host_look"))["content"][0]["text"])
 
 
 @pytest.mark.slow
-async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge]]) -> None:
-    """When its time is up the tool gets `timeout`; the client is told that it need not answer any more."""
+async def test_a_read_times_out_when_the_client_never_answers(start: Start) -> None:
     bridge = await start(with_limits(answer=1000))
     async with Raw(bridge) as raw:
         await declare(raw)
         async with asked(raw) as (stream, question):
-            given_up = await within(5, event(stream))
-            assert given_up["method"] == "notifications/cancelled"
-            assert given_up["params"] == {"requestId": question["id"]}
+            cancelled = await within(5, event(stream))
+            assert cancelled["method"] == "notifications/cancelled"
+            assert cancelled["params"] == {"requestId": question["id"]}
             result = (await within(5, event(stream)))["result"]
             assert code_of(result) == "timeout"
         late = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": []}}
@@ -83,15 +78,14 @@ async def test_a_client_that_never_answers(start: Callable[..., Awaitable[Bridge
 
 
 @pytest.mark.slow
-async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridge]]) -> None:
-    """Revived by its id it is the client that it was, with files."""
+async def test_a_revived_session_still_has_files(start: Start) -> None:
     bridge = await start("{ limits = { sessions = 1 } }")
     async with Raw(bridge) as raw, Raw(bridge) as other:
         await declare(raw)
-        assert await look(raw) == [True, True, True]
+        assert await abilities(raw) == [True, True, True]
         await other.initialize()
-        assert await look(other) == [False, False, False]
-        assert await look(raw) == [True, True, True]
+        assert await abilities(other) == [False, False, False]
+        assert await abilities(raw) == [True, True, True]
         async with asked(raw) as (stream, question):
             contents = [{"uri": "files://a", "text": "still mine"}]
             answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": contents}}
@@ -102,8 +96,7 @@ async def test_a_session_that_was_let_go_of(start: Callable[..., Awaitable[Bridg
 
 
 @pytest.mark.slow
-async def test_the_bridge_is_killed(start: Callable[..., Awaitable[Bridge]]) -> None:
-    """An official client goes on with its session, and tools with its files, even after a broken read."""
+async def test_an_official_client_continues_after_the_bridge_was_killed(start: Start) -> None:
     bridge = await start()
     waiting = asyncio.Event()
 
@@ -119,14 +112,14 @@ async def test_the_bridge_is_killed(start: Callable[..., Awaitable[Bridge]]) -> 
             return text_of(await client.call_tool("nvim_host_size", URI))
 
         assert await read() == "4"
-        await kill(bridge)
+        await crash(bridge)
         assert await read() == "4"
         assert json.loads(text_of(await client.call_tool("nvim_host_list", {})))["resources"]
 
         host.answer = never
         broken = asyncio.create_task(client.call_tool("nvim_host_read", URI))
         await within(5, waiting.wait())
-        await kill(bridge)
+        await crash(bridge)
         await bridge.nvim.wait_for("return #Seen.cancelled == 1")
         assert await bridge.nvim.lua("return Seen.cancelled") == ["bridge_gone"]
         broken.cancel()
@@ -137,13 +130,3 @@ async def test_the_bridge_is_killed(start: Callable[..., Awaitable[Bridge]]) -> 
     async with connect(bridge, "sessions") as plain:
         assert text_of(await plain.call_tool("nvim_host_look", {})) == "[false,false,false]"
     await forgotten(bridge)
-
-
-async def kill(bridge: Bridge) -> None:
-    """Ends the bridge as a crash would, and waits until the next one is ready."""
-    old = await bridge.pid()
-    os.kill(old, signal.SIGKILL)
-    await bridge.nvim.wait_for(
-        "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
-    )
-    assert (await ready(bridge.nvim)).port == bridge.port

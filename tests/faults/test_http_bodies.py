@@ -1,4 +1,4 @@
-"""Bodies that are no JSON, no message, or too much; and answers to what is only nearly right."""
+"""Bodies that are not JSON, not a JSON-RPC message, or too large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 def nested(levels: int, kind: str = "list") -> bytes:
-    """A ping whose deepest value lies at `levels` of nesting."""
+    """A ping that is nested `levels` deep."""
     # The message and its params are two levels already.
     begin, end = ("[", "]") if kind == "list" else ('{"a":', "}")
     inner = begin * (levels - 2) + ("" if kind == "list" else "1") + end * (levels - 2)
@@ -56,38 +56,25 @@ NOT_JSON = {
 }
 
 
-@pytest.mark.parametrize("what", NOT_JSON)
-async def test_no_json(client: Raw, what: str) -> None:
-    """400 and −32700 with id null, unless it can be read, in a session and without one."""
-    for path, session in (("/mcp", client.session), ("/", client.session), ("/mcp", None)):
-        check_no_json(what, await client.send(NOT_JSON[what], path=path, Mcp_Session_Id=session))
+WITH_ID = {"NaN", "Infinity", "lone surrogate", "lone surrogate as key", "surrogates in disorder", "1e400"}
+"""Bodies whose id can be read."""
 
 
-async def test_no_json_over_the_legacy_transport(shared: Bridge, client: Raw) -> None:
-    """The same, and the stream stays open; it is one for all, since its end takes a moment."""
+async def test_a_body_that_is_not_json_is_a_parse_error(shared: Bridge, client: Raw) -> None:
+    """Also over the legacy transport, whose stream stays open."""
     async with LegacyStream(shared) as legacy:
         for what, body in NOT_JSON.items():
-            check_no_json(what, await client.send(body, path=legacy.path, Mcp_Session_Id=None))
+            id_ = 1 if what in WITH_ID else None
+            for path, session in (
+                *(("/mcp", client.session), ("/", client.session), ("/mcp", None)),
+                (legacy.path, None),
+            ):
+                status, answer = await client.send(body, path=path, Mcp_Session_Id=session)
+                assert (status, answer["id"], answer["error"]["code"]) == (400, id_, -32700), (what, path)
+                assert set(answer) == {"jsonrpc", "id", "error"}
 
 
-WITH_ID = {"NaN", "Infinity", "lone surrogate", "lone surrogate as key", "surrogates in disorder", "1e400"}
-"""The id can be read: whoever waits for it gets the error."""
-
-
-def check_no_json(what: str, told: tuple[int, Any]) -> None:
-    """What every such body is answered."""
-    status, answer = told
-    assert (status, answer["id"], answer["error"]["code"]) == (400, 1 if what in WITH_ID else None, -32700)
-    assert set(answer) == {"jsonrpc", "id", "error"}
-
-
-NO_MESSAGE: dict[str, Any] = {
-    "null": None,
-    "true": True,
-    "number": 1,
-    "string": "ping",
-    "empty object": {},
-    "empty list": [],
+NO_MESSAGE: dict[str, Any] = {repr(value): value for value in (None, True, 1, "ping", {}, [])} | {
     "no version": {"id": 1, "method": "ping"},
     "version 1.0": {"jsonrpc": "1.0", "id": 1, "method": "ping"},
     "version as number": {"jsonrpc": 2.0, "id": 1, "method": "ping"},
@@ -106,21 +93,15 @@ NO_MESSAGE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("what", NO_MESSAGE)
-async def test_no_message(client: Raw, what: str) -> None:
-    """JSON that is not one JSON-RPC message is 400 and −32600."""
-    status, answer = await client.send(json.dumps(NO_MESSAGE[what]).encode())
-    assert (status, answer["error"]["code"]) == (400, -32600)
+async def test_json_that_is_not_one_message_is_an_invalid_request(client: Raw) -> None:
+    for what, body in NO_MESSAGE.items():
+        status, answer = await client.send(json.dumps(body).encode())
+        assert (status, answer["error"]["code"]) == (400, -32600), what
 
 
-async def test_a_hundred_levels(client: Raw) -> None:
-    """The limit itself is fine."""
+async def test_a_hundred_levels_are_allowed(client: Raw) -> None:
     for kind in ("list", "object"):
         assert (await client.send(nested(100, kind)))[0] == 200
-
-
-async def test_arguments_of_a_hundred_levels(client: Raw) -> None:
-    """Arguments as deep as a body may be reach the tool, and come back."""
     for levels in (10, 30, 33, 60, 95):
         value: Any = "deep"
         for _ in range(levels):
@@ -129,8 +110,7 @@ async def test_arguments_of_a_hundred_levels(client: Raw) -> None:
         assert json.loads(text_of(answer)) == value, levels
 
 
-async def test_of_equal_keys_the_last_counts(client: Raw) -> None:
-    """In the message, in its parameters, and in arguments."""
+async def test_the_last_of_equal_keys_is_used(client: Raw) -> None:
     body = (
         b'{"jsonrpc":"1.0","jsonrpc":"2.0","id":1,"id":2,"method":"nope","method":"tools/call",'
         b'"params":{"name":"nvim_nope","name":"nvim_echo","arguments":{"value":"first","value":"last"}}}'
@@ -146,8 +126,7 @@ def of_size(size: int) -> bytes:
     return (frame % ("x" * (size - len(frame) + 2))).encode()
 
 
-async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
-    """The limit passes, one byte more is 413 with −32005; declared, chunked, or compressed beyond it."""
+async def test_a_body_beyond_the_limit_is_413(shared: Bridge, client: Raw) -> None:
     fits, too_much = of_size(BODY), of_size(BODY + 1)
     assert (len(fits), len(too_much)) == (BODY, BODY + 1)
     assert (await client.send(fits))[0] == 200
@@ -169,33 +148,23 @@ async def test_the_limit_of_a_body(shared: Bridge, client: Raw) -> None:
     assert memory_of(await shared.pid()) < 250_000
 
 
-async def test_lengths_that_lie(shared: Bridge, client: Raw) -> None:
-    """A length that is no number, negative, or announced beyond the limit is refused before any body."""
+async def test_invalid_or_excessive_lengths_are_refused_before_the_body(shared: Bridge, client: Raw) -> None:
     session = f"Mcp-Session-Id: {client.session}"
-    for length, wanted in (
-        ("x", {400}),
-        ("-1", {400}),
-        ("1e3", {400}),
-        (str(10**30), {400, 413}),
-        (BODY + 1, {413}),
-    ):
+    for length, expected in (("x", 400), ("-1", 400), ("1e3", 400), (10**30, 400), (BODY + 1, 413)):
         (got,) = await talk(shared, request(shared, b"", session, Content_Length=length), answers=1)
-        assert got.status in wanted, length
+        assert got.status in (expected, 413), length
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("known", [False, True], ids=["foreign", "client"])
-async def test_packed_bodies_are_not_unpacked(shared: Bridge, client: Raw, known: bool) -> None:
-    """Nothing needs them; a foreign one's is refused for its token, and none of them takes memory."""
+async def test_compressed_bodies_are_not_unpacked(shared: Bridge, client: Raw, known: bool) -> None:
     pid = await shared.pid()
     packed = gzip.compress(b" " * 200_000_000)
     assert len(packed) < BODY
     before = memory_of(pid)
-    token = {} if known else {"Authorization": "Bearer wrong"}
-    session = f"Mcp-Session-Id: {client.session}"
+    fields = {"Content_Encoding": "gzip"} | ({} if known else {"Authorization": "Bearer wrong"})
+    data = request(shared, packed, f"Mcp-Session-Id: {client.session}", **fields)
     for _ in range(5):
-        (got,) = await talk(
-            shared, request(shared, packed, session, Content_Encoding="gzip", **token), answers=1
-        )
+        (got,) = await talk(shared, data, answers=1)
         assert got.status == (415 if known else 401)
     assert memory_of(pid) - before < 30_000

@@ -1,4 +1,4 @@
-"""Connections used in ways that no good client does: slow, half open, pipelined, or smuggling."""
+"""Unusual connections: reused, pipelined, byte by byte, ambiguous or not HTTP at all."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest.mark.slow
-async def test_keep_alive(shared: Bridge, client: Raw) -> None:
-    """A connection serves one request after the other, refused ones among them."""
+async def test_a_connection_serves_requests_also_after_refused_ones(shared: Bridge, client: Raw) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", shared.port)
     try:
         for n in range(50):
@@ -37,8 +36,7 @@ async def test_keep_alive(shared: Bridge, client: Raw) -> None:
         writer.close()
 
 
-async def test_pipelining(shared: Bridge, client: Raw) -> None:
-    """Requests sent without waiting are answered all and in their order, also behind a slow one."""
+async def test_pipelined_requests_are_answered_in_order(shared: Bridge, client: Raw) -> None:
     slow = client.call_message("later", {"ms": 200, "value": "slow"}) | {"id": 0}
     parts = [request(shared, json.dumps(slow).encode(), f"Mcp-Session-Id: {client.session}")]
     parts += [request(shared, *ping(client.session, n)) for n in range(1, 30)]
@@ -46,8 +44,7 @@ async def test_pipelining(shared: Bridge, client: Raw) -> None:
     assert [answer.json["id"] for answer in answers] == list(range(30))
 
 
-async def test_byte_by_byte(shared: Bridge, client: Raw) -> None:
-    """However the bytes are cut, the request is understood."""
+async def test_a_request_may_arrive_byte_by_byte(shared: Bridge, client: Raw) -> None:
     data = request(shared, *ping(client.session))
     (answer,) = await talk(shared, *(data[n : n + 1] for n in range(len(data))), answers=1)
     assert answer.status == 200
@@ -57,31 +54,20 @@ SMUGGLED = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    "lines",
+    "line",
     [
-        ["Content-Length: 5"],
-        ["Content-Length: {length}"],
-        ["Transfer-Encoding: chunked"],
-        ["Transfer-Encoding: chunked, identity"],
-        ["Transfer-Encoding: xchunked"],
-        ["Transfer-Encoding : chunked"],
-        ["Content-Length : 5"],
-        [" folded: yes"],
-        ["X: a\rContent-Length: 0"],
-        ["X-\0: a"],
-        ["no colon"],
-        [": no name"],
+        *("Content-Length: 5", "Content-Length: {length}", "Content-Length : 5", "X: a\rContent-Length: 0"),
+        *("Transfer-Encoding: chunked", "Transfer-Encoding: chunked, identity", " folded: yes"),
+        *("Transfer-Encoding: xchunked", "Transfer-Encoding : chunked", "X-\0: a", "no colon", ": no name"),
     ],
-    ids=lambda lines: lines[0].strip(),
 )
-async def test_heads_of_two_minds(shared: Bridge, client: Raw, lines: list[str]) -> None:
-    """A request whose end two readers could see in different places is refused, with all that follows."""
+async def test_requests_with_an_ambiguous_end_are_refused(shared: Bridge, client: Raw, line: str) -> None:
+    """Nothing after them is taken for a request."""
     mark = json.dumps(client.call_message("mark")).encode()
-    extra = [line.format(length=len(mark)) for line in lines]
-    data = request(shared, mark, f"Mcp-Session-Id: {client.session}", *extra)
-    answers = await talk(shared, data + SMUGGLED)
-    assert answers[0].status == 400
-    assert len(answers) == 1, "the rest was taken for a request"
+    session = f"Mcp-Session-Id: {client.session}"
+    data = request(shared, mark, session, line.format(length=len(mark)))
+    (answer,) = await talk(shared, data + SMUGGLED)
+    assert answer.status == 400
     assert await shared.nvim.lua("return Seen.late") == 0
 
 
@@ -99,8 +85,7 @@ async def test_heads_of_two_minds(shared: Bridge, client: Raw, lines: list[str])
     ],
     ids=["TLS", "HTTP/2", "HTTP/9.9", "HTTP/0.9", "zeros", "text", "bytes", "bad chunk"],
 )
-async def test_no_http(shared: Bridge, client: Raw, data: bytes) -> None:
-    """Something else than HTTP is refused and told nothing; the next client is served."""
+async def test_bytes_that_are_not_http_are_refused(shared: Bridge, client: Raw, data: bytes) -> None:
     for answer in await talk(shared, data):
         assert 400 <= answer.status < 500
         assert b"Traceback" not in answer.body

@@ -1,12 +1,11 @@
-"""Two editors of one project decide at the same moment: nothing that either was told is kept gets lost."""
+"""Two editors of one project write approval decisions at the same time, and none is lost."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 
 ROUNDS = 150
 # One change right after the other; `busy` counts those that found the other editor writing.
@@ -43,8 +42,7 @@ end
 """
 
 
-async def test_two_editors_at_once(spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Any) -> None:
-    """Each of hundreds of decisions is in the file at the end, whichever editor made it."""
+async def test_all_decisions_of_two_editors_are_in_the_file(spawn_nvim: Spawn, tmp_path: Any) -> None:
     state = tmp_path / "state"
     init = f"_G.STATE = [[{state}]]\n{EDITOR}"
     one, two = [await spawn_nvim(init_lua=init) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Too many of everything: sessions, calls in flight, changes of the list. Bounded, and every answer valid."""
+"""Too many sessions, calls in flight and list changes: resources are bounded, and every answer is valid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from tests.support.bridge import Bridge
-from tests.support.raw import Raw, code_of, text_of, within
+from tests.support.raw import Raw, code_of, initialize_params, text_of, within
 from tests.support.shared import forgotten, health, memory_of
 from tests.support.sse import LegacyStream
 
@@ -22,11 +22,9 @@ SESSIONS = 64
 
 
 async def open_sessions(raw: Raw, count: int) -> None:
-    """Greets `count` times, sixteen at once; all get an id of their own."""
+    """Opens `count` sessions, sixteen at once; all get different ids."""
     ids: set[str] = set()
-    who = {"name": "many", "version": "1"}
-    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+    body = json.dumps(raw.message("initialize", initialize_params())).encode()
     headers = raw.headers(Mcp_Session_Id=None)
 
     async def some() -> None:
@@ -42,15 +40,13 @@ async def open_sessions(raw: Raw, count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-async def test_ten_thousand_sessions(shared: Bridge, client: Raw) -> None:
-    """Memory and number stay bounded; one that thousands followed is revived by its id."""
+async def test_ten_thousand_sessions_need_bounded_memory(shared: Bridge, client: Raw) -> None:
     pid = await shared.pid()
     await open_sessions(client, 1_000)
     before = memory_of(pid)
     await open_sessions(client, 6_000)
     first = await client.initialize()
     await open_sessions(client, 3_000)
-
     assert (await asyncio.to_thread(health, shared))["sessions"]["count"] == SESSIONS
     assert memory_of(pid) - before < 8_000
     client.session = first
@@ -58,8 +54,7 @@ async def test_ten_thousand_sessions(shared: Bridge, client: Raw) -> None:
     assert (await asyncio.to_thread(health, shared))["sessions"]["count"] == SESSIONS
 
 
-async def test_sessions_with_streams_do_not_give_way(shared: Bridge) -> None:
-    """With 64 connected clients the next one gets 503 and when to come again; one that leaves makes room."""
+async def test_a_connected_client_keeps_its_session_when_all_are_taken(shared: Bridge) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         streams = []
         for _ in range(SESSIONS):
@@ -68,9 +63,7 @@ async def test_sessions_with_streams_do_not_give_way(shared: Bridge) -> None:
                 streams.append(await http.get(f"{shared.url}/sse", headers=headers))
                 assert streams[-1].status == 200
         async with Raw(shared) as late:
-            who = {"name": "late", "version": "1"}
-            params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": who}
-            message = late.message("initialize", params)
+            message = late.message("initialize", initialize_params())
             async with late.http.post(f"{shared.url}/mcp", json=message, headers=late.headers()) as refused:
                 assert refused.status == 503
                 assert int(refused.headers["Retry-After"]) > 0
@@ -85,8 +78,7 @@ async def test_sessions_with_streams_do_not_give_way(shared: Bridge) -> None:
 
 
 @pytest.mark.slow
-async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw) -> None:
-    """1 024 calls wait at once, the next is `busy` in every era; all end with their session."""
+async def test_calls_beyond_the_limit_are_busy(shared: Bridge, client: Raw) -> None:
     async with LegacyStream(shared) as stream:
         await stream.initialize()
         for start in range(0, CALLS, 64):
@@ -94,16 +86,14 @@ async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw
             assert set(await asyncio.gather(*posts)) == {202}, start
         await shared.nvim.wait_for(f"return Seen.running == {CALLS}", timeout=8_000)
         assert (await asyncio.to_thread(health, shared))["calls"]["in_flight"] == CALLS
-
         for answer in (await client.call("mark"), await client.stateless("mark")):
             assert code_of(answer) == "busy"
         await stream.post(client.call_message("mark") | {"id": "one more"})
         late = await stream.next()
         assert (late["id"], code_of(late["result"])) == ("one more", "busy")
-        # What is no call still works.
+        # Other requests still work.
         assert (await client.send(client.message("tools/list", {})))[0] == 200
         assert await shared.nvim.lua("return Seen.late") == 0
-
     await shared.nvim.wait_for(f"return #Seen.cancelled == {CALLS}", timeout=8_000)
     assert await shared.nvim.lua("return Seen.running") == 0
     await forgotten(shared)
@@ -111,8 +101,7 @@ async def test_as_many_calls_as_allowed_and_one_more(shared: Bridge, client: Raw
 
 
 @pytest.mark.slow
-async def test_a_thousand_calls_that_all_answer(shared: Bridge, client: Raw) -> None:
-    """Pending at once in one session, each gets its own result."""
+async def test_each_of_a_thousand_calls_gets_its_own_result(shared: Bridge, client: Raw) -> None:
     await client.initialize("2025-03-26")
     calls = [client.call_message("later", {"ms": 200 + n % 100, "value": n}) for n in range(1000)]
     batches = [calls[n : n + 250] for n in range(0, 1000, 250)]
@@ -139,8 +128,7 @@ end))
 
 
 @pytest.mark.slow
-async def test_a_list_that_keeps_changing(shared: Bridge, client: Raw) -> None:
-    """100 changes a second under calls and lists: every answer is valid, and the announcements are few."""
+async def test_lists_are_valid_and_announcements_few_while_tools_change(shared: Bridge, client: Raw) -> None:
     stream = await client.http.get(f"{shared.url}/mcp", headers=client.headers())
     always = {tool["name"] for tool in await names(client)}
     await shared.nvim.lua(CHURN)
@@ -186,7 +174,7 @@ async def names(raw: Raw) -> list[dict[str, Any]]:
 
 
 async def announcements(stream: aiohttp.ClientResponse) -> int:
-    """How many `list_changed` lie in a stream; the last one comes within a moment."""
+    """The number of `list_changed` notifications in a stream."""
     data = b""
     try:
         async with asyncio.timeout(0.5):

@@ -1,4 +1,4 @@
-"""Messages that are only nearly right: parameters, ids, batches, greetings. The outcome, and no harm."""
+"""Messages with wrong parameters, ids, batches or capabilities: the outcome, and nothing runs."""
 
 from __future__ import annotations
 
@@ -9,67 +9,43 @@ from typing import Any
 import pytest
 
 from tests.support.bridge import Bridge
-from tests.support.raw import Raw, code_of, text_of
+from tests.support.raw import Raw, code_of, initialize_params, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_params_that_are_not_for_the_method(client: Raw) -> None:
-    """−32602 for malformed parameters, −32601 for unknown methods, and never −32603."""
-    wrong: list[tuple[str, Any, int]] = [
-        ("tools/call", None, -32602),
-        ("tools/call", {}, -32602),
-        ("tools/call", {"name": 1}, -32602),
-        ("tools/call", {"name": None, "arguments": {}}, -32602),
-        ("tools/call", {"name": "nvim_echo", "arguments": []}, -32602),
-        ("tools/call", {"name": "nvim_echo", "arguments": "x"}, -32602),
-        ("tools/call", {"name": "nvim_nope", "arguments": {}}, -32602),
-        ("tools/call", {"name": "", "arguments": {}}, -32602),
-        ("tools/call", {"name": "nvim_echo\0", "arguments": {}}, -32602),
-        ("tools/call", {"name": "x" * 10_000, "arguments": {}}, -32602),
-        ("tools/list", {"cursor": 1}, -32602),
-        ("tools/list", {"cursor": "no such"}, -32602),
-        ("logging/setLevel", {"level": "loud"}, -32602),
-        ("logging/setLevel", {}, -32602),
-        ("nope", {}, -32601),
-        ("", {}, -32601),
-        ("tools/", {}, -32601),
-        ("__init__", {}, -32601),
-        ("notifications/initialized", {}, -32601),
-    ]
-    for method, params, code in wrong:
+async def test_invalid_params_and_unknown_methods_have_their_codes(client: Raw) -> None:
+    names = (1, None, "nvim_nope", "", "nvim_echo\0", "x" * 10_000)
+    calls: list[Any] = [None, {}, *({"name": name, "arguments": {}} for name in names)]
+    calls += [{"name": "nvim_echo", "arguments": wrong} for wrong in ([], "x")]
+    wrong_params: list[tuple[str, Any]] = [("tools/call", params) for params in calls]
+    wrong_params += [("tools/list", {"cursor": 1}), ("tools/list", {"cursor": "no such"})]
+    wrong_params += [("logging/setLevel", {"level": "loud"}), ("logging/setLevel", {})]
+    unknown = ("nope", "", "tools/", "__init__", "notifications/initialized")
+    for method, params in (*wrong_params, *((method, {}) for method in unknown)):
         status, answer = await client.send(client.message(method, params))
-        assert status == 200, (method, params)
-        assert answer["error"]["code"] == code, (method, params, answer)
+        code = -32601 if method in unknown else -32602
+        assert (status, answer["error"]["code"]) == (200, code), (method, params, answer)
     status, answer = await client.send(client.message("ping") | {"params": [1]})
-    assert answer["error"]["code"] == -32602
+    assert (status, answer["error"]["code"]) == (400, -32602)
 
 
-async def test_meta_of_every_kind(client: Raw) -> None:
-    """Odd `_meta` and progress tokens do no harm."""
-    for meta in (
-        None,
-        {},
-        {"progressToken": 0},
-        {"progressToken": ""},
-        {"progressToken": "x" * 1000},
-        {"x/y": [1]},
-    ):
+async def test_odd_meta_and_progress_tokens_do_no_harm(client: Raw) -> None:
+    valid: list[Any] = [None, {}, {"x/y": [1]}, *({"progressToken": token} for token in (0, "", "x" * 1000))]
+    invalid: list[Any] = [1, "x", [], *({"progressToken": token} for token in ({}, None, 1.5))]
+    for meta in valid + invalid:
         message = client.call_message("count", {"steps": 1})
         message["params"]["_meta"] = meta
         status, answer = await client.send(message)
         assert status == 200
-        assert text_of(answer["result"]) == "counted", meta
-    for meta in (1, "x", [], {"progressToken": {}}, {"progressToken": None}, {"progressToken": 1.5}):
-        message = client.call_message("echo", {"value": "x"})
-        message["params"]["_meta"] = meta
-        status, answer = await client.send(message)
-        assert status == 200
-        assert "result" in answer or answer["error"]["code"] == -32602, meta
+        if "result" in answer:
+            assert text_of(answer["result"]) == "counted", meta
+        else:
+            assert answer["error"]["code"] == -32602
+            assert meta in invalid
 
 
-async def test_notifications_and_answers_out_of_nowhere(client: Raw) -> None:
-    """Unknown notifications and answers to nothing are taken, and change nothing."""
+async def test_unknown_notifications_and_stray_answers_change_nothing(client: Raw) -> None:
     for body in (
         {"jsonrpc": "2.0", "method": "notifications/nope"},
         {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}},
@@ -81,8 +57,7 @@ async def test_notifications_and_answers_out_of_nowhere(client: Raw) -> None:
     assert await client.bridge.nvim.lua("return Seen.late") == 0
 
 
-async def test_ids_in_flight(shared: Bridge, client: Raw) -> None:
-    """A second request with an id in flight is 400, the first goes on; else it is free."""
+async def test_an_id_in_flight_cannot_be_used_again(shared: Bridge, client: Raw) -> None:
     first = client.call_message("later", {"ms": 300, "value": "first"}) | {"id": "7"}
     call = asyncio.create_task(client.send(first))
     await shared.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
@@ -98,8 +73,8 @@ async def test_ids_in_flight(shared: Bridge, client: Raw) -> None:
     assert (await client.send(client.message("ping") | {"id": "7"}))[0] == 200
 
 
-async def test_batches(shared: Bridge, client: Raw) -> None:
-    """Only sessions of 2025-03-26 may send them; a fault in one is told and nothing of it runs twice."""
+async def test_only_sessions_of_2025_03_26_may_send_batches(shared: Bridge, client: Raw) -> None:
+    """A fault in one is reported, and nothing of it runs twice."""
     mark, ping = client.call_message("mark"), client.message("ping")
     for version in ("2024-11-05", "2025-06-18", "2025-11-25"):
         await client.initialize(version)
@@ -121,55 +96,34 @@ async def test_batches(shared: Bridge, client: Raw) -> None:
     assert [json.loads(text_of(answer["result"])) for answer in answers] == list(range(200))
 
 
-async def test_initialize_that_is_wrong(shared: Bridge, client: Raw) -> None:
-    """It is −32602, gives no session, and a second one in a session does no harm to it."""
+async def test_a_wrong_initialize_opens_no_session(shared: Bridge, client: Raw) -> None:
     session = client.session
     for params in (None, {}, {"protocolVersion": 1}, {"protocolVersion": "2025-11-25", "capabilities": []}):
         status, answer = await client.send(client.message("initialize", params), Mcp_Session_Id=None)
         assert (status, answer["error"]["code"]) == (200, -32602), params
-    huge = {
-        "protocolVersion": "2025-11-25",
-        "capabilities": {"experimental": {str(n): {} for n in range(3000)}},
-        "clientInfo": {"name": "n" * 5000, "version": "v" * 5000},
-    }
+    huge = initialize_params(experimental={str(n): {} for n in range(3000)})
+    huge["clientInfo"] = {"name": "n" * 5000, "version": "v" * 5000}
     status, _ = await client.send(client.message("initialize", huge), Mcp_Session_Id=None)
     assert status == 200
     assert (await client.send(client.message("ping"), Mcp_Session_Id=session))[0] == 200
     assert code_of(await client.call("fail", {"how": "x"})) == "tool_error"
 
 
-async def test_capabilities_of_a_hundred_levels(shared: Bridge, client: Raw) -> None:
-    """What a client declares may be as deep, and its numbers as large, without any harm to a call."""
+async def test_deep_capabilities_and_large_numbers_do_no_harm(client: Raw) -> None:
     deep: Any = {}
     for _ in range(90):
         deep = {"a": deep}
     for declared in (deep, {"n": 10**30}, {"n": 1e308}):
-        params = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {"experimental": {"x": declared}},
-            "clientInfo": {"name": "deep", "version": "1"},
-        }
-        headers = client.headers(Mcp_Session_Id=None)
-        async with client.http.post(
-            f"{shared.url}/mcp", json=client.message("initialize", params), headers=headers
-        ) as response:
-            assert response.status == 200
-            session = response.headers["Mcp-Session-Id"]
-        status, answer = await client.send(client.call_message("mark"), Mcp_Session_Id=session)
-        assert (status, text_of(answer["result"])) == (200, "ran"), declared
+        await client.initialize(capabilities={"experimental": {"x": declared}})
+        assert text_of(await client.call("mark")) == "ran", declared
 
 
-async def test_capabilities_that_nobody_reads(client: Raw) -> None:
-    """A declaration of thousands of values counts as absent, and does not reach the editor."""
+async def test_very_large_capabilities_are_ignored(client: Raw) -> None:
     declared = {"experimental": {f"x{number}": {} for number in range(11_000)}, "roots": {}}
     await client.initialize(capabilities=declared)
     await client.bridge.nvim.lua(
-        """
-        _G.declared = {}
-        probe.executor():watch(function(call)
-          table.insert(_G.declared, vim.tbl_keys(call.capabilities))
-        end)
-        """
+        "_G.declared = {} probe.executor():watch(function(call)"
+        " table.insert(_G.declared, vim.tbl_keys(call.capabilities)) end)"
     )
     assert text_of(await client.call("echo", {"value": "x"})) == "x"
     assert ["roots"] in await client.bridge.nvim.lua("return _G.declared")

@@ -1,4 +1,4 @@
-"""Somebody else has the wanted port: another editor of the same project, or a foreign process."""
+"""The wanted port is taken by another editor of the project, or by a foreign process."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ import contextlib
 import errno
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from tests.support.bridge import ROOT_TOOLS, Bridge, ready
 from tests.support.bridge import start as start_bridge
-from tests.support.nvim import Nvim, wanted_port
+from tests.support.nvim import Spawn, wanted_port
 from tests.support.raw import Raw, text_of, within
 
-Spawn = Callable[..., Awaitable[Nvim]]
-
-TAKEN_OVER = 5_000
-"""ms: the promise."""
+TAKEN_OVER = 5_000  # ms
 
 
 async def takes_over(bridge: Bridge, port: int) -> Bridge:
-    """Waits until the editor names `port`; both ports are served from then on."""
+    """Waits until the editor uses `port`; its old port is still served."""
     await bridge.nvim.wait_for("return mcp_tools.get_port() == ...", port, timeout=TAKEN_OVER)
     now = await ready(bridge.nvim)
     assert now == Bridge(bridge.nvim, port, bridge.token)
@@ -36,8 +33,7 @@ async def takes_over(bridge: Bridge, port: int) -> Bridge:
 
 
 @pytest.mark.slow
-async def test_second_editor_of_a_project(spawn_nvim: Spawn) -> None:
-    """It takes the next free port and the same token, then the wanted port with the first one's clients."""
+async def test_a_second_editor_takes_over_port_and_clients_of_the_first(spawn_nvim: Spawn) -> None:
     first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
     second = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
     assert first.port == wanted_port(first.nvim.home.path.resolve() / "cwd")
@@ -46,30 +42,27 @@ async def test_second_editor_of_a_project(spawn_nvim: Spawn) -> None:
     assert second.token == first.token
     assert (status["wanted_port"], status["port_holder"]) == (first.port, "ours")
     assert "note" not in status
-
     async with Raw(first) as raw:
         await raw.initialize()
         await first.nvim.stop()
         await takes_over(second, first.port)
-        # A client of the first editor goes on with the second one: port, token and session are the same.
         assert text_of(await raw.call("echo", {"value": "moved"})) == "moved"
 
 
 @contextlib.asynccontextmanager
 async def foreign_server(port: int, answer: bytes) -> AsyncIterator[list[bytes]]:
-    """Somebody else's server, and what it is told."""
+    """A server of another process; yields what it receives."""
     received: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         received.append(await reader.read(65536))
         if answer:
             writer.write(answer)
-            writer.close()
         else:
             await reader.read()
-            writer.close()
+        writer.close()
 
-    async with asyncio.timeout(5):  # a bridge that had it outlives its editor by a moment
+    async with asyncio.timeout(5):  # a bridge that had the port ends a moment after its editor
         while True:
             try:
                 server = await asyncio.start_server(serve, "127.0.0.1", port)
@@ -84,34 +77,34 @@ async def foreign_server(port: int, answer: bytes) -> AsyncIterator[list[bytes]]
         server.close()
 
 
-STORED_TOKEN = """
-local identity = probe.identity
-return identity.load(probe.project.root()).token
-"""
-
+STORED_TOKEN = "return probe.identity.load(probe.project.root()).token"
 IS_NEW = "mcp_tools.status().state == 'ready' and mcp_tools.endpoint().token ~= ..."
-
 OTHER = b'HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n{"status":"ok","proof":"00"}\r\n'
+
+
+INIT = (
+    """
+_G.Notified = {{}}
+vim.notify = function(text) table.insert(Notified, text) end
+_G.mcp_tools = require('mcp-tools')
+mcp_tools.setup({{ bridge = {{ python = [[{python}]], port = {port} }} }})
+"""
+    + ROOT_TOOLS
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", [OTHER, b""], ids=["answers", "silent"])
-async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer: bytes) -> None:
-    """It is told no token; a new one is made, the person learns why; the port is taken when it is free."""
+async def test_a_foreign_process_at_the_port_gets_no_token(
+    spawn_nvim: Spawn, free_port: Callable[[], int], answer: bytes
+) -> None:
+    """The editor makes a new token, says why, and takes the port once it is free."""
     port = free_port()
-    init = f"""
-    _G.Said = {{}}
-    vim.notify = function(text) table.insert(Said, text) end
-    _G.mcp_tools = require('mcp-tools')
-    mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
-    {ROOT_TOOLS}
-    """
     async with foreign_server(port, answer) as received:
-        nvim = await spawn_nvim(init_lua=init)
+        nvim = await spawn_nvim(init_lua=INIT.format(python=sys.executable, port=port))
         before = await nvim.lua(STORED_TOKEN)
         await nvim.lua("mcp_tools.start()")
         bridge = await ready(nvim)
-
         assert bridge.port != port
         assert bridge.token != before
         assert await nvim.lua(STORED_TOKEN) == bridge.token
@@ -119,7 +112,7 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
         status = await nvim.lua("return mcp_tools.status()")
         assert (status["wanted_port"], status["port_holder"]) == (port, "foreign")
         assert f"another process uses port {port}" in status["note"]
-        assert [said for said in await nvim.lua("return Said") if "a new token" in said]
+        assert [said for said in await nvim.lua("return Notified") if "a new token" in said]
         await nvim.lua("vim.cmd('checkhealth mcp-tools')")
         assert status["note"] in "\n".join(await nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
         await refuses(bridge, before)
@@ -127,8 +120,8 @@ async def test_stranger(spawn_nvim: Spawn, free_port: Callable[[], int], answer:
 
 
 @pytest.mark.slow
-async def test_foreign_process_takes_the_port_of_an_editor_that_ends(spawn_nvim: Spawn) -> None:
-    """The bridges that wait for the port make a new token: clients may send the old one there."""
+async def test_a_foreign_process_that_takes_a_freed_port_costs_the_token(spawn_nvim: Spawn) -> None:
+    """Clients may send the old token there."""
     first = await start_bridge(spawn_nvim, init=ROOT_TOOLS)
     others = [await start_bridge(spawn_nvim, init=ROOT_TOOLS) for _ in range(2)]
     stopped = asyncio.ensure_future(first.nvim.stop())
@@ -144,22 +137,12 @@ async def test_foreign_process_takes_the_port_of_an_editor_that_ends(spawn_nvim:
 
 
 @pytest.mark.slow
-async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
-    """Its port is one of no use: the next editor says how to choose another, and makes no token for it again.
-
-    Once the port was ours, clients have sent the token there: the next foreign process costs a token.
-    """
+async def test_a_foreign_port_costs_one_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
+    """The editor says how to choose another port. After it had the port, the next process costs a token."""
     port = free_port()
-    init = f"""
-    _G.Said = {{}}
-    vim.notify = function(text) table.insert(Said, text) end
-    _G.mcp_tools = require('mcp-tools')
-    mcp_tools.setup({{ bridge = {{ python = [[{sys.executable}]], port = {port} }} }})
-    {ROOT_TOOLS}
-    """
 
     async def next_editor() -> tuple[Bridge, str]:
-        nvim = await spawn_nvim(init_lua=init)
+        nvim = await spawn_nvim(init_lua=INIT.format(python=sys.executable, port=port))
         await nvim.lua("mcp_tools.start()")
         bridge = await ready(nvim)
         await nvim.lua("vim.cmd('checkhealth mcp-tools')")
@@ -174,9 +157,9 @@ async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], in
             assert again.token == first.token
             assert "new token" not in health
             assert re.search(advice, health, re.DOTALL)
-            (said,) = [text for text in await again.nvim.lua("return Said") if str(port) in text]
-            assert "bridge.port" in said
-            assert "token" not in said
+            (message,) = [text for text in await again.nvim.lua("return Notified") if str(port) in text]
+            assert "bridge.port" in message
+            assert "token" not in message
             first = again
     await takes_over(first, port)
     await first.nvim.stop()
@@ -186,7 +169,6 @@ async def test_stranger_that_stays(spawn_nvim: Spawn, free_port: Callable[[], in
 
 
 async def refuses(bridge: Bridge, token: str) -> None:
-    """The old token opens nothing any more."""
     async with Raw(Bridge(bridge.nvim, bridge.port, token)) as raw:
         status, _ = await within(3, raw.send(raw.message("ping")))
     assert status == 401

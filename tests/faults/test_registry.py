@@ -1,4 +1,4 @@
-"""What the registry does while calls run: tools that go and come, results that wait to be fetched."""
+"""The registry during calls: tools that are removed and added, results that wait for the bridge."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ mcp_tools.register({
 PENDING = "return require('mcp-tools.registry').pending_count() == 1"
 
 
-async def test_unregister_in_flight(shared: Bridge, client: Raw) -> None:
-    """A call that runs goes on and a new one is unknown, also when the name is taken by another tool."""
+async def test_a_running_call_survives_the_removal_of_its_tool(shared: Bridge, client: Raw) -> None:
     await shared.nvim.lua(REGISTER, "old")
     call = asyncio.create_task(client.call("passing", {"ms": 300}))
     await shared.nvim.wait_for(PENDING)
     await shared.nvim.lua("mcp_tools.unregister('passing')")
-
     _, answer = await client.send(client.call_message("passing"))
     assert answer["error"]["code"] == -32602
     assert "nvim_passing" not in await names(client)
@@ -47,8 +45,7 @@ async def names(client: Raw) -> list[str]:
     return [tool["name"] for tool in answer["result"]["tools"]]
 
 
-async def test_everything_is_cleared_in_flight(shared: Bridge, client: Raw) -> None:
-    """`clear()` takes the tools, not the calls; `clear_pending()` cancels these, and they are answered."""
+async def test_clear_removes_tools_and_clear_pending_cancels_calls(shared: Bridge, client: Raw) -> None:
     await shared.nvim.lua(REGISTER, "kept")
     later = asyncio.create_task(client.call("passing", {"ms": 200}))
     held = asyncio.create_task(client.call("hold"))
@@ -69,7 +66,6 @@ TOOLS_AGAIN = f"local seen = Seen {ROOT_TOOLS} Seen = seen"
 
 
 async def test_results_are_kept_until_acknowledged(shared: Bridge, client: Raw) -> None:
-    """Large and small results wait in the registry until the bridge has them, and then no longer."""
     for size in (10, 64 * 1024 + 1, 1_000_000):
         assert len(text_of(await client.call("sized", {"bytes": size}))) == size
         assert await kept(shared) in ([0, 0], [1, 0])
@@ -87,7 +83,7 @@ async def test_results_are_kept_until_acknowledged(shared: Bridge, client: Raw) 
 
 
 async def kept(bridge: Bridge) -> Any:
-    """How many calls the registry knows, and how many of them run."""
+    """Numbers of calls that the registry holds, and that run."""
     return await bridge.nvim.lua(
         "local executor = probe.executor() return { vim.tbl_count(executor.calls), executor.active }"
     )

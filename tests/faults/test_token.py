@@ -1,4 +1,4 @@
-"""The token of the plugin's bridge stands in no place that other programs can read."""
+"""Other processes cannot read the token of the bridge."""
 
 from __future__ import annotations
 
@@ -6,30 +6,25 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.bridge import ROOT_TOOLS, Bridge, ready
+from tests.support.bridge import ROOT_TOOLS, Bridge, Start, ready, wait_restarted
 from tests.support.leaks import descendants, read
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 from tests.support.raw import Raw, text_of
 
 BRIDGE = f"{sys.executable} -m mcp_tools_nvim process.main"
 
-Spawn = Callable[..., Awaitable[Nvim]]
-
-STORED = """
-local identity = probe.identity
-return identity.load(probe.project.root()).token
-"""
+STORED = "return probe.identity.load(probe.project.root()).token"
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="there is no /proc")
 
 
 async def hidden(bridge: Bridge, *more: str) -> None:
-    """No process of this run shows the token, or one of `more`, and no log holds it; the bridge takes it."""
+    """No process of this run and no log shows the token or one of `more`; the bridge accepts the token."""
     async with Raw(bridge) as raw:
         await raw.initialize()
         assert text_of(await raw.call("echo", {"value": "here"})) == "here"
@@ -43,8 +38,7 @@ async def hidden(bridge: Bridge, *more: str) -> None:
 
 
 @pytest.mark.slow
-async def test_no_process_shows_it(bridge: Bridge) -> None:
-    """At the first start, after a restart and after a crash."""
+async def test_no_process_shows_the_token_at_start_restart_or_crash(bridge: Bridge) -> None:
     await hidden(bridge)
     for again in ("restart", "crash"):
         old = await bridge.pid()
@@ -52,16 +46,12 @@ async def test_no_process_shows_it(bridge: Bridge) -> None:
             os.kill(old, signal.SIGKILL)
         else:
             await bridge.nvim.request("nvim_command", "McpTools restart")
-        await bridge.nvim.wait_for(
-            "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil", old, timeout=15_000
-        )
-        assert await ready(bridge.nvim) == bridge
+        await wait_restarted(bridge, old)
         await hidden(bridge)
 
 
 @pytest.mark.slow
-async def test_a_new_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
-    """One that comes with the answer to `hello` replaces the one of stdin, and shows as little."""
+async def test_a_replaced_token_is_hidden_too(spawn_nvim: Spawn, free_port: Callable[[], int]) -> None:
     port = free_port()
     init = f"""
     _G.mcp_tools = require('mcp-tools')
@@ -79,26 +69,23 @@ async def test_a_new_token(spawn_nvim: Spawn, free_port: Callable[[], int]) -> N
 
 
 def wrapper(path: Path, text: str) -> str:
-    """Options with a program of the person's own as the bridge."""
+    """Options with the user's own program as the bridge."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return f"{{ bridge = {{ command = {{ [[{path}]] }} }} }}"
 
 
 @pytest.mark.slow
-async def test_a_wrapper_hands_it_on(start_bridge: Callable[..., Awaitable[Bridge]], tmp_path: Path) -> None:
-    """A script that runs the bridge as its child gives it the stdin that it has."""
-    bridge = await start_bridge(wrapper(tmp_path / "wrapper", f"{BRIDGE}"))
-    await hidden(bridge)
+async def test_a_wrapper_script_passes_the_token_on(start_bridge: Start, tmp_path: Path) -> None:
+    await hidden(await start_bridge(wrapper(tmp_path / "wrapper", BRIDGE)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stdin", ["</dev/null", "<&-"], ids=["empty", "closed"])
-async def test_a_wrapper_without_stdin(spawn_nvim: Spawn, tmp_path: Path, stdin: str) -> None:
-    """What is missing is said, with what the program must do."""
+async def test_a_wrapper_without_stdin_is_reported(spawn_nvim: Spawn, tmp_path: Path, stdin: str) -> None:
     setup = wrapper(tmp_path / "wrapper", f"exec {BRIDGE} {stdin}")
     nvim = await spawn_nvim(init_lua=f"_G.mcp_tools = require('mcp-tools') mcp_tools.setup({setup})")
     await nvim.lua("mcp_tools.start()")
     error = await nvim.wait_for("return mcp_tools.status().last_error", timeout=15_000)
     await nvim.lua("mcp_tools.stop()")
-    assert "stdin has no token: the command of bridge.command must pass its stdin" in error
+    assert "stdin has no token" in error

@@ -14,7 +14,7 @@ from tests.support.shared import MISUSED, Keep, open_files, settled
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Choose Neovims as tests/conftest.py does, but for the bridge of a whole file."""
+    """Chooses Neovims as tests/conftest.py does, for the bridge of a whole file."""
     if "bridge" not in metafunc.fixturenames:
         return
     marker = metafunc.definition.get_closest_marker("nvim")
@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def bridge(request: pytest.FixtureRequest, keep: Keep) -> AsyncIterator[Bridge]:
-    """A bridge that is the same process, and idle, when all examples are done."""
+    """A bridge that must be the same idle process after all examples."""
     found = nvims.read()["found"]
     if request.param not in found:
         pytest.skip(f"Neovim {request.param} cannot be had")
@@ -41,7 +41,6 @@ async def bridge(request: pytest.FixtureRequest, keep: Keep) -> AsyncIterator[Br
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def client(bridge: Bridge) -> AsyncIterator[Raw]:
-    """A raw client with a session."""
     async with Raw(bridge) as raw:
         await raw.initialize()
         yield raw

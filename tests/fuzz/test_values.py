@@ -1,4 +1,4 @@
-"""Any JSON value that a tool is given and gives back is the same, but for the rules that are documented."""
+"""JSON values pass through a tool unchanged, except for the documented rules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from tests.support.raw import Raw, code_of, text_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.fuzz]
 
-# Fixtures of a module outlive the examples on purpose.
 shared = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
 numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
-# No name of a file, and none that says that its value is one: a person would be asked.
+# Names that could be those of file arguments would need approval.
 names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=f"/{string.ascii_letters}"))
 scalars = st.none() | st.booleans() | numbers | texts
 values = st.recursive(
@@ -39,11 +38,8 @@ def same(given_: Any, got: Any) -> bool:
     if isinstance(given_, list):
         return isinstance(got, list) and len(given_) == len(got) and all(map(same, given_, got))
     if isinstance(given_, dict):
-        return (
-            isinstance(got, dict)
-            and given_.keys() == got.keys()
-            and all(same(given_[k], got[k]) for k in given_)
-        )
+        same_keys = isinstance(got, dict) and given_.keys() == got.keys()
+        return same_keys and all(same(given_[key], got[key]) for key in given_)
     return bool(given_ == got)
 
 
@@ -61,13 +57,12 @@ def same(given_: Any, got: Any) -> bool:
 @example([2.0**-24, -(2.0**-24), 2.0**-1074, 2.0**1023])
 @example("x" * 200_000)
 @example(list(range(3000)))
-async def test_what_goes_in_comes_out(client: Raw, value: Any) -> None:
-    """`echo` gives back what it was given, of every kind and at every depth."""
+async def test_echo_returns_its_argument_unchanged(client: Raw, value: Any) -> None:
     result = await client.call("echo", {"value": value})
     text = text_of(result)
     assert not result.get("isError"), text
     if value is None:
-        # A null argument that is optional is an absent one: nothing comes back.
+        # An optional argument that is null is absent.
         assert result["content"] in ([], [{"type": "text", "text": "null"}])
     elif isinstance(value, str):
         assert text == value
@@ -77,8 +72,7 @@ async def test_what_goes_in_comes_out(client: Raw, value: Any) -> None:
 
 @shared
 @given(values)
-async def test_later_is_like_at_once(client: Raw, value: Any) -> None:
-    """A result that comes by itself is the same as one in the reply."""
+async def test_a_later_result_equals_an_immediate_one(client: Raw, value: Any) -> None:
     at_once = await client.call("echo", {"value": [value]})
     later = await client.call("later", {"value": [value], "ms": 0})
     assert json.loads(text_of(later)) == json.loads(text_of(at_once))
@@ -86,8 +80,7 @@ async def test_later_is_like_at_once(client: Raw, value: Any) -> None:
 
 @shared
 @given(st.dictionaries(names, scalars, max_size=8))
-async def test_arguments_that_nobody_asked_for(client: Raw, arguments: dict[str, Any]) -> None:
-    """Surplus arguments change nothing, whatever they are called."""
+async def test_unknown_arguments_change_nothing(client: Raw, arguments: dict[str, Any]) -> None:
     result = await client.call("echo", arguments | {"value": "kept"})
     assert text_of(result) == "kept"
 
@@ -98,7 +91,7 @@ async def test_arguments_that_nobody_asked_for(client: Raw, arguments: dict[str,
 @example(-(2**64), [1, 2])
 @example(10**300, [])
 async def test_integers_that_lua_would_round(client: Raw, number: int, place: list[int]) -> None:
-    """They are refused with the place, and nothing runs."""
+    """They are refused with their path."""
     value: Any = number
     path = ""
     for index in place:
@@ -125,8 +118,7 @@ mcp_tools.register({
 @example(b"\xf4\x90\x80\x80")
 @example(b"\xc0\x80")
 @example(b"a\x00b")
-async def test_bytes_of_lua(bridge: Bridge, client: Raw, data: bytes) -> None:
-    """A Lua string is text when it is UTF-8, else an error that says so: never another text."""
+async def test_a_lua_string_is_text_only_when_it_is_utf_8(bridge: Bridge, client: Raw, data: bytes) -> None:
     # The test's channel keeps bytes that are not UTF-8.
     await bridge.nvim.lua(RETURN, data.decode("utf-8", "surrogateescape"))
     result = await client.call("give")

@@ -268,3 +268,11 @@ async def ended(pid: int, timeout: int = 5_000) -> None:
             while True:
                 os.killpg(pid, 0)
                 await asyncio.sleep(0.02)
+
+
+async def output_of(*words: str, cwd: Path, env: dict[str, str]) -> str:
+    """The output of a command that succeeds."""
+    process = await processes.start(*words, cwd=cwd, env=env, stdout=-1, stderr=-2)
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+    return output.decode()

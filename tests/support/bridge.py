@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from .nvim import ROOT, Nvim
+from .nvim import ROOT, Nvim, Spawn
 
 Transport = Literal["sessions", "stateless", "sse"]
 TRANSPORTS: tuple[Transport, ...] = ("sessions", "stateless", "sse")
@@ -68,9 +69,11 @@ class Bridge:
         return True
 
 
-async def start(
-    spawn_nvim: Callable[..., Awaitable[Nvim]], *, init: str = "", setup: str = "{}", **options: Any
-) -> Bridge:
+Start = Callable[..., Awaitable[Bridge]]
+"""A fixture that starts a bridge."""
+
+
+async def start(spawn_nvim: Spawn, *, init: str = "", setup: str = "{}", **options: Any) -> Bridge:
     """Starts a Neovim and its bridge.
 
     Args:
@@ -89,6 +92,20 @@ async def ready(nvim: Nvim) -> Bridge:
     """Waits until the bridge of `nvim` is ready."""
     endpoint = await nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
     return Bridge(nvim, endpoint["port"], endpoint["token"])
+
+
+async def wait_restarted(bridge: Bridge, old_pid: int) -> None:
+    """Waits for the bridge process after `old_pid`; port and token must be the same."""
+    code = "return mcp_tools.status().pid ~= ... and mcp_tools.endpoint() ~= nil"
+    await bridge.nvim.wait_for(code, old_pid, timeout=15_000)
+    assert await ready(bridge.nvim) == bridge
+
+
+async def crash(bridge: Bridge) -> None:
+    """Kills the bridge, and waits until the next one is ready."""
+    old = await bridge.pid()
+    os.kill(old, signal.SIGKILL)
+    await wait_restarted(bridge, old)
 
 
 def http_client(

@@ -8,7 +8,7 @@ import hashlib
 import os
 import socket as sockets
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,6 +175,10 @@ class Nvim:
             self.process.kill()
         await self.process.wait()
         self.rpc.close()
+
+
+Spawn = Callable[..., Awaitable[Nvim]]
+"""The fixture `spawn_nvim`."""
 
 
 async def start(

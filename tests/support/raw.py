@@ -15,6 +15,22 @@ from .bridge import Bridge
 BOTH = "application/json, text/event-stream"
 SESSION_VERSION = "2025-11-25"
 STATELESS_VERSION = "2026-07-28"
+STATELESS_META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+"""`_meta` of a request without a session."""
+
+
+def initialize_params(version: str = SESSION_VERSION, **capabilities: Any) -> dict[str, Any]:
+    """Parameters of `initialize`."""
+    client = {"name": "raw", "version": "1"}
+    return {"protocolVersion": version, "capabilities": capabilities, "clientInfo": client}
+
+
+def cancel_of(request_id: Any) -> dict[str, Any]:
+    """The notification that cancels a request."""
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": request_id}}
 
 
 class Raw:
@@ -73,11 +89,7 @@ class Raw:
         self, version: str = SESSION_VERSION, capabilities: dict[str, Any] | None = None, query: str = ""
     ) -> str:
         """Opens a session; `query` is added to its URL."""
-        params = {
-            "protocolVersion": version,
-            "capabilities": capabilities or {},
-            "clientInfo": {"name": "raw", "version": "1"},
-        }
+        params = initialize_params(version, **(capabilities or {}))
         self.session = None
         async with self.http.post(
             f"{self.bridge.url}/mcp{query}", json=self.message("initialize", params), headers=self.headers()
@@ -106,10 +118,7 @@ class Raw:
     async def stateless(self, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """The result of a stateless tool call."""
         message = self.call_message(tool, arguments)
-        message["params"]["_meta"] = {
-            "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
+        message["params"]["_meta"] = STATELESS_META
         status, answer = await self.send(
             message,
             Mcp_Session_Id=None,

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any
+
+
+async def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
+    """Waits until `check` is truthy; bounded."""
+    async with asyncio.timeout(seconds):
+        while not (value := check()):
+            await asyncio.sleep(0.01)
+    return value
 
 
 def text_of(result: Any) -> str:

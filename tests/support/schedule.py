@@ -9,7 +9,6 @@ TOGETHER = {
     "ordinary use of one bridge": tuple(
         f"tests/e2e/test_{name}.py" for name in ("calls", "inputs", "resources", "prompts")
     ),
-    "approval by a user": ("tests/e2e/test_approval.py", "tests/e2e/test_trust.py"),
     "a blocked editor": ("tests/faults/test_editor.py", "tests/faults/test_tools.py"),
     "misuse of one bridge": (
         "tests/fuzz/",

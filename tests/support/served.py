@@ -23,20 +23,13 @@ from mcp_tools_nvim.sessions.session import SessionInfo
 from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
 
 from .memory import MemoryEditor, ToolContext
+from .results import eventually as eventually
 
 TOKEN = "t0ken-" + "x" * 58
 JSON_AND_SSE = "application/json, text/event-stream"
 LEGACY = "2025-11-25"
 STATELESS = "2026-07-28"
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-
-
-async def eventually(check: Callable[[], Any], seconds: float = 5.0) -> Any:
-    """Waits until `check` returns a true value and returns that."""
-    async with asyncio.timeout(seconds):
-        while not (value := check()):
-            await asyncio.sleep(0.005)
-    return value
 
 
 async def _answer(request: Awaitable[aiohttp.ClientResponse]) -> tuple[int, Any]:

@@ -31,6 +31,8 @@ local MAX_MESSAGE = 500
 local MAX_VIEWED, MAX_SEARCHED = 2000, 9000
 --- Maximum length of the line of a finding, bytes: a file of one line may have thousands.
 local MAX_TEXT = 1000
+--- Maximum number of bytes of a message that is searched for repetitions.
+local MAX_COMPARED = 2000
 --- Maximum number of diagnostics in one view.
 local MAX_VIEW = 1000
 --- Number of findings between two checks of the clock.
@@ -100,10 +102,13 @@ end
 ---@param message string
 ---@return string
 local function flat_of(message)
+  if #message > MAX_COMPARED then
+    return (message:gsub('\n', ' / '))
+  end
   local parts = {}
   for line in vim.gsplit(message, '\n', { plain = true }) do
     local before, has_names, is_new = table.concat(parts, ' / '), false, false
-    for name in line:gmatch('(["\'].-["\'])') do
+    for name in line:gmatch('["\'][^"\']*["\']') do
       has_names, is_new = true, is_new or not before:find(name, 1, true)
     end
     if line:find('%S') and (is_new or not has_names or #parts == 0) then

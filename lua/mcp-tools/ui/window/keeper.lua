@@ -124,12 +124,15 @@ function Keeper:on_closed(window)
   if not old or not vim.list_contains(old.windows, window) then
     return
   end
-  local inside = old:cursor()
+  local inside, is_over = old:cursor(), self:is_over()
   old:save()
   self.shown = nil
+  if is_over then
+    self.wanted, self.next = self.next, nil
+  end
   vim.schedule(function()
     pcall(old.close, old)
-    if inside and self.use.closed and api.nvim_tabpage_is_valid(old.tab) then
+    if inside and not is_over and self.use.closed and api.nvim_tabpage_is_valid(old.tab) then
       self.use.closed(subject)
     end
   end)

@@ -212,6 +212,16 @@ describe('a floating window', function()
     t.eq(text, api.nvim_get_current_win())
   end)
 
+  it('is not opened again if the user closes it after what it shows has ended', function()
+    local one = show()
+    keeper:focus()
+    keeper:hide(one)
+    vim.wait(50)
+    vim.cmd.quit()
+    vim.wait(300)
+    t.eq({ nil, {} }, { keeper.shown, closed })
+  end)
+
   it('stays until the user leaves it if its subject ends', function()
     local one, two = show(), { text = 'two' }
     local shown = keeper.shown

@@ -53,7 +53,7 @@ class Case:
         write: the model's steps to write a text into a file.
         busy: texts on the screen until its turn is over.
         selected: its text for a selection; Gemini CLI counts files, and Qwen Code shows nothing.
-        folder: its working directory in the project.
+        cwd: its working directory in the project.
         editable: it uses the user's changes of a proposal. Copilot CLI writes its own text.
         waits: a proposal is still or again open after a restart of the bridge.
             Otherwise the agent asks in its terminal.
@@ -64,7 +64,7 @@ class Case:
     write: Write
     busy: tuple[str, ...]
     selected: str | None = None
-    folder: str = "sub"
+    cwd: str = "sub"
     editable: bool = True
     waits: bool = False
     yes: str = "1"
@@ -92,7 +92,7 @@ CASES = {
     "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
     # It connects automatically only in a directory that the editor names; in others the user types `/ide`.
     "copilot": Case(
-        "copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", folder=".", editable=False, waits=True
+        "copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", cwd=".", editable=False, waits=True
     ),
 }
 
@@ -200,7 +200,7 @@ async def staged(
     (project / "sub").mkdir()
     file = project / "sub" / "a.txt"
     file.write_text(OLD)
-    folder = prepare(project) if prepare else project / case.folder
+    directory = prepare(project) if prepare else project / case.cwd
     setup = f"{{ agents = {{ '{integration}' }} }}"
     options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
     bridge = await support.start(spawn_nvim, setup=setup, **options)
@@ -208,7 +208,7 @@ async def staged(
     if selected:
         await selects_line_two(bridge.nvim)
     async with models.serving() as model:
-        place = agents.Workspace(home, folder, model)
+        place = agents.Workspace(home, directory, model)
         async with agents.running(case.name, place) as agent:
             stage = Stage(case, bridge.nvim, model, agent, file)
             await stage.wait_for(SESSION)
@@ -337,8 +337,8 @@ async def test_it_has_the_tools_in_the_editors_terminal(name: str, spawn_nvim: S
     (project / ".git").mkdir()
     (project / "a.txt").write_text(OLD)
     async with models.serving() as model:
-        folder = agents.program(name, agents.Workspace(home, project, model))
-        environment = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        directory = agents.program(name, agents.Workspace(home, project, model))
+        environment = {"PATH": f"{directory}:{os.environ['PATH']}"}
         bridge = await support.start(
             spawn_nvim,
             setup=f"{{ tools = {{ 'test' }}, agents = {{ '{agent.integration}' }} }}",
@@ -376,7 +376,7 @@ async def test_it_finds_the_editor_from_a_work_tree(name: str, spawn_nvim: Spawn
     case, integration = (OPENCODE, "claude") if name == "opencode" else (CASES[name], name)
 
     def prepare(project: Path) -> Path:
-        return work_tree(project) / case.folder
+        return work_tree(project) / case.cwd
 
     async with staged(case, spawn_nvim, home, integration, prepare, selected=True) as stage:
         await selection_shows(stage)

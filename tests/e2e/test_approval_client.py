@@ -73,7 +73,7 @@ def says(choice: str) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"answer": choice})
 
 
-def offered(params: types.ElicitRequestFormParams) -> list[str]:
+def choices_of(params: types.ElicitRequestFormParams) -> list[str]:
     """The answers that a form has."""
     enum: list[str] = params.requested_schema["properties"]["answer"]["enum"]
     return enum
@@ -149,7 +149,7 @@ async def test_the_form_shows_the_call_and_its_answer_decides(asking: Bridge, tr
     for part in ("tool    risky", "it can destroy", 'calls itself "mcp"', 'path: "a<U+202E>b', "source  "):
         assert part in message
     choices = ["once", "deny"] if transport == "stateless" else ["once", "deny", "session"]
-    assert offered(user.asked[0]) == choices
+    assert choices_of(user.asked[0]) == choices
     assert user.asked[0].requested_schema["properties"]["answer"]["default"] == "deny"
     assert await asking.nvim.lua("return Seen.late") == 1
     await idle(asking)
@@ -184,8 +184,8 @@ async def test_any_other_answer_denies_and_is_not_remembered(asking: Bridge, tra
             assert "approval" not in error["message"]
         assert await asking.nvim.lua("return Seen.late") == 0
         assert text_of(await client.call_tool("nvim_risky", {})) == "it ran"
-    folder = asking.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
-    assert all(json.loads(file.read_text())["entries"] == [] for file in folder.glob("*.json"))
+    ledger_dir = asking.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
+    assert all(json.loads(file.read_text())["entries"] == [] for file in ledger_dir.glob("*.json"))
 
 
 async def test_clients_without_elicitation_are_denied(asking: Bridge, transport: Transport) -> None:

@@ -168,9 +168,9 @@ async def test_a_patch_of_codex_names_the_files(stage: Stage) -> None:
         ("s2", "Bash", f"apply_patch <<'E'\n{patch}E"),
     ):
         event = {"hook_event_name": "PostToolUse", "tool_name": name, "session_id": session}
-        told = stage.hook(event | {"tool_input": {"command": command}})
+        text = stage.hook(event | {"tool_input": {"command": command}})
         expected = "- error: b.txt:1:1 error: bad: BAD one"
-        assert expected in (await told or await stage.until("BAD", prompt="", session_id=session))
+        assert expected in (await text or await stage.until("BAD", prompt="", session_id=session))
 
 
 async def test_late_diagnostics_go_with_the_next_event(stage: Stage) -> None:

@@ -39,10 +39,10 @@ EDITS = [
 
 @pytest.fixture
 def path(home: Home) -> Path:
-    folder = home.make("project")
-    (folder / ".git").mkdir()
-    (folder / "text.txt").write_text(TEXT)
-    return folder / "text.txt"
+    directory = home.make("project")
+    (directory / ".git").mkdir()
+    (directory / "text.txt").write_text(TEXT)
+    return directory / "text.txt"
 
 
 @pytest.fixture

@@ -27,20 +27,20 @@ SETUP = "{{ agents = {{ '{}' }} }}"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     path = tmp_path / "agent"
     path.mkdir(mode=0o700)
     return path
 
 
-async def start(start_bridge: Start, folder: Path, name: str, **options: Any) -> Bridge:
+async def start(start_bridge: Start, directory: Path, name: str, **options: Any) -> Bridge:
     """A bridge whose editor knows one agent."""
-    return await start_bridge(init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), **options)
+    return await start_bridge(init=INIT.format(FIXTURES, directory), setup=SETUP.format(name), **options)
 
 
-async def found(folder: Path) -> dict[str, Any]:
+async def found(directory: Path) -> dict[str, Any]:
     """The discovery file, as soon as there is one."""
-    files = await eventually(lambda: list((folder / "ide").glob("*.lock")))
+    files = await eventually(lambda: list((directory / "ide").glob("*.lock")))
     endpoint: dict[str, Any] = json.loads(files[0].read_text())
     return endpoint
 
@@ -81,9 +81,11 @@ async def next_sent(ws: aiohttp.ClientWebSocketResponse) -> Any:
     return message
 
 
-async def test_an_agent_over_http_gets_events_and_proposes_changes(start_bridge: Start, folder: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_http")
-    endpoint = await found(folder)
+async def test_an_agent_over_http_gets_events_and_proposes_changes(
+    start_bridge: Start, directory: Path
+) -> None:
+    bridge = await start(start_bridge, directory, "made_up_http")
+    endpoint = await found(directory)
     async with aiohttp.ClientSession() as http:
         agent = agent_for(http, endpoint)
         assert (await agent.initialize())["serverInfo"] == {"name": "made-up-editor", "version": "7"}
@@ -110,9 +112,11 @@ async def test_an_agent_over_http_gets_events_and_proposes_changes(start_bridge:
 
 
 @pytest.mark.slow
-async def test_agent_and_main_token_open_only_their_own_endpoint(start_bridge: Start, folder: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_http")
-    endpoint = await found(folder)
+async def test_agent_and_main_token_open_only_their_own_endpoint(
+    start_bridge: Start, directory: Path
+) -> None:
+    bridge = await start(start_bridge, directory, "made_up_http")
+    endpoint = await found(directory)
     assert endpoint["token"] != bridge.token
     async with aiohttp.ClientSession() as http:
         agent, ours = agent_for(http, endpoint), Agent(http, bridge.url, f"Bearer {bridge.token}")
@@ -127,9 +131,11 @@ async def test_agent_and_main_token_open_only_their_own_endpoint(start_bridge: S
             assert response.status == 401
 
 
-async def test_an_agent_over_a_websocket_gets_events_and_answers(start_bridge: Start, folder: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_websocket")
-    endpoint = await found(folder)
+async def test_an_agent_over_a_websocket_gets_events_and_answers(
+    start_bridge: Start, directory: Path
+) -> None:
+    bridge = await start(start_bridge, directory, "made_up_websocket")
+    endpoint = await found(directory)
     head = {"x-made-up-authorization": endpoint["token"]}
     async with (
         aiohttp.ClientSession() as http,
@@ -158,9 +164,9 @@ async def test_an_agent_over_a_websocket_gets_events_and_answers(start_bridge: S
 
 
 @pytest.mark.slow
-async def test_an_agent_at_a_private_unix_socket(start_bridge: Start, folder: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_unix")
-    endpoint = await found(folder)
+async def test_an_agent_at_a_private_unix_socket(start_bridge: Start, directory: Path) -> None:
+    bridge = await start(start_bridge, directory, "made_up_unix")
+    endpoint = await found(directory)
     socket = Path(endpoint["socket"])
     assert socket.is_socket()
     assert (socket.stat().st_mode & 0o777, socket.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -175,14 +181,14 @@ async def test_an_agent_at_a_private_unix_socket(start_bridge: Start, folder: Pa
             assert await bridge.nvim.lua(live, place["session"]) == "agent"
     await bridge.nvim.stop()
     assert not socket.exists()
-    assert list((folder / "ide").iterdir()) == []
+    assert list((directory / "ide").iterdir()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["restart", "kill"])
-async def test_an_agent_reconnects(start_bridge: Start, folder: Path, way: str) -> None:
-    bridge = await start(start_bridge, folder, "made_up_http")
-    endpoint = await found(folder)
+async def test_an_agent_reconnects(start_bridge: Start, directory: Path, way: str) -> None:
+    bridge = await start(start_bridge, directory, "made_up_http")
+    endpoint = await found(directory)
     async with aiohttp.ClientSession() as http:
         agent = agent_for(http, endpoint)
         await agent.initialize()
@@ -199,15 +205,15 @@ async def test_an_agent_reconnects(start_bridge: Start, folder: Path, way: str) 
             assert (await next_event(messages(stream)))["method"] == "hello"
         opened = await recorded(bridge, "made_up_http", "opened")
         assert len(opened) == 2
-        again = await found(folder)
+        again = await found(directory)
         assert (again["port"], again["token"]) == (endpoint["port"], endpoint["token"])
 
 
 @pytest.mark.slow
-async def test_a_bridge_that_ends_accepts_no_connection(start_bridge: Start, folder: Path) -> None:
+async def test_a_bridge_that_ends_accepts_no_connection(start_bridge: Start, directory: Path) -> None:
     """Some agents reconnect at once, and do not notice when that connection ends as well."""
-    bridge = await start(start_bridge, folder, "made_up_websocket")
-    endpoint = await found(folder)
+    bridge = await start(start_bridge, directory, "made_up_websocket")
+    endpoint = await found(directory)
     head, url = {"x-made-up-authorization": endpoint["token"]}, f"http://127.0.0.1:{endpoint['port']}/"
     async with aiohttp.ClientSession() as http:
         ws = await http.ws_connect(url, headers=head)
@@ -228,16 +234,16 @@ async def test_a_bridge_that_ends_accepts_no_connection(start_bridge: Start, fol
                     await asyncio.sleep(0)
         await ws.send_json(INITIALIZE)
         assert "result" in await next_sent(ws)
-        assert (await found(folder))["bridge_pid"] != endpoint["bridge_pid"]
+        assert (await found(directory))["bridge_pid"] != endpoint["bridge_pid"]
         await ws.send_json(call("openDiff", 3, text="new", path="/elsewhere/a"))
         await recorded(bridge, "made_up_websocket", "open")
         await ws.close()
 
 
 @pytest.mark.slow
-async def test_projects_have_their_own_endpoint(start_bridge: Start, folder: Path, tmp_path: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_http")
-    before = await found(folder)
+async def test_projects_have_their_own_endpoint(start_bridge: Start, directory: Path, tmp_path: Path) -> None:
+    bridge = await start(start_bridge, directory, "made_up_http")
+    before = await found(directory)
     other = tmp_path / "other"
     (other / ".git").mkdir(parents=True)
     await bridge.nvim.lua("probe.bridge.restart({ root = ... })", str(other))
@@ -246,8 +252,8 @@ async def test_projects_have_their_own_endpoint(start_bridge: Start, folder: Pat
         f"{before['port']}.lock",
         timeout=15_000,
     )
-    after = await found(folder)
-    assert len(list((folder / "ide").iterdir())) == 1
+    after = await found(directory)
+    assert len(list((directory / "ide").iterdir())) == 1
     assert (after["roots"][0], after["token"] != before["token"]) == (str(other.resolve()), True)
     async with aiohttp.ClientSession() as http:
         agent = agent_for(http, after | {"token": before["token"]})
@@ -258,9 +264,9 @@ async def test_projects_have_their_own_endpoint(start_bridge: Start, folder: Pat
 
 
 @pytest.mark.slow
-async def test_endpoints_follow_the_option_without_a_restart(start_bridge: Start, folder: Path) -> None:
-    bridge = await start(start_bridge, folder, "made_up_websocket")
-    endpoint = await found(folder)
+async def test_endpoints_follow_the_option_without_a_restart(start_bridge: Start, directory: Path) -> None:
+    bridge = await start(start_bridge, directory, "made_up_websocket")
+    endpoint = await found(directory)
     async with aiohttp.ClientSession() as http:
         url = f"ws://127.0.0.1:{endpoint['port']}/"
         head = {"x-made-up-authorization": endpoint["token"]}
@@ -273,29 +279,29 @@ async def test_endpoints_follow_the_option_without_a_restart(start_bridge: Start
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await http.ws_connect(url, headers=head)
         await bridge.nvim.wait_for("return probe.agents.status()[1].files[1]")
-        assert Path((await found(folder))["socket"]).is_socket()
+        assert Path((await found(directory))["socket"]).is_socket()
         await bridge.nvim.lua("mcp_tools.setup({ agents = {} })")
-        await eventually(lambda: not list((folder / "ide").iterdir()))
+        await eventually(lambda: not list((directory / "ide").iterdir()))
 
 
 @pytest.mark.slow
-async def test_a_dead_editors_file_is_replaced(spawn_nvim: Spawn, home: Home, folder: Path) -> None:
+async def test_a_dead_editors_file_is_replaced(spawn_nvim: Spawn, home: Home, directory: Path) -> None:
     async def life(name: str) -> Bridge:
         return await support.start(
-            spawn_nvim, init=INIT.format(FIXTURES, folder), setup=SETUP.format(name), home=home
+            spawn_nvim, init=INIT.format(FIXTURES, directory), setup=SETUP.format(name), home=home
         )
 
     bridge = await life("made_up_unix")
-    endpoint = await found(folder)
+    endpoint = await found(directory)
     await bridge.nvim.kill()
-    others = folder / "ide" / "1.lock"
+    others = directory / "ide" / "1.lock"
     others.write_text("foreign")
     second = await life("made_up_http")
     await second.nvim.wait_for("return probe.agents.status()[1].files[1]")
     assert others.read_text() == "foreign"
     others.unlink()
-    assert (await found(folder))["pid"] != endpoint["pid"]
-    assert len(list((folder / "ide").iterdir())) == 1
+    assert (await found(directory))["pid"] != endpoint["pid"]
+    assert len(list((directory / "ide").iterdir())) == 1
 
 
 async def test_the_end_of_neovim_rejects_open_proposals(start_bridge: Start, tmp_path: Path) -> None:

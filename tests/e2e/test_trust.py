@@ -310,11 +310,11 @@ async def test_no_notation_of_a_path_leaves_the_project_without_asking(bridge: B
 
 
 async def test_a_ledger_that_others_can_write_is_ignored(bridge: Bridge) -> None:
-    folder = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
+    directory = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "ledger"
     async with connect(bridge, "sessions") as client:
         await bridge.nvim.lua("vim.cmd('McpTools trust all')")
         assert text_of(await ask(client)) == "it ran"
-        (ledger,) = folder.glob("*.json")
+        (ledger,) = directory.glob("*.json")
         assert oct(ledger.stat().st_mode & 0o777) == "0o600"
         ledger.chmod(0o666)
         await bridge.nvim.lua("probe.gateway().ledger.projects = {}")

@@ -100,7 +100,7 @@ function callers.command(name, args)
       found.states = { text:match('state  ([%a ]+)') }
     end
   end
-  function found.stop() vim.cmd('McpTools cancel') end
+  function found.stop() vim.cmd('McpTools cancel all') end
 end
 
 --- Any other assistant in the editor.

@@ -178,7 +178,7 @@ async def test_stopping_a_call_stops_its_tool(call: Call) -> None:
     await call.begin("waits", {})
     await call.nvim.wait_for("return _G.begun")
     if call.caller == "mcphub":  # cannot stop a call, but the user can
-        await call.nvim.lua("vim.cmd('McpTools cancel')")
+        await call.nvim.lua("vim.cmd('McpTools cancel all')")
     else:
         await call.stop()
     reason = await call.nvim.wait_for("return _G.stopped")

@@ -15,22 +15,25 @@ local api = vim.api
 
 local M = {}
 
+--- Beginning of the text of a question about a call that is certain to fail.
+M.WILL_FAIL = 'The call will fail: '
+
 ---@class mcp-tools.ApprovedDiff
 ---@field files table<string, string> name → its removed and added rows
----@field is_cut boolean not all rows were shown
----@field has_notes boolean other text: files may be missing
+---@field cut string? the text ends in the diff of this file, or "": after a file
+---@field notes string other rows, such as why the diff of a file is not shown
 
 --- Parses the text of a question.
 ---@param text string
 ---@return mcp-tools.ApprovedDiff
 function M.parse(text)
-  local out = { files = {}, is_cut = false, has_notes = false }
+  local out = { files = {}, notes = '' }
   local name, removed, added = nil, 0, 0 -- numbers of rows that the hunk still has
   for row in vim.gsplit(text, '\n', { plain = true }) do
     local sign = row:sub(1, 1)
     local old_count, new_count = row:match('^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@')
     if vim.startswith(row, '… ') then
-      out.is_cut, removed, added = true, 0, 0
+      out.cut, removed, added = name or '', 0, 0
     elseif name and (removed > 0 or added > 0) then
       removed, added = removed - (sign == '+' and 0 or 1), added - (sign == '-' and 0 or 1)
       out.files[name] = sign == ' ' and out.files[name] or out.files[name] .. row .. '\n'
@@ -40,7 +43,7 @@ function M.parse(text)
     elseif old_count then
       removed, added = tonumber(old_count) or 1, tonumber(new_count) or 1
     elseif row ~= '' and not vim.startswith(row, '--- ') then
-      out.has_notes = true
+      out.notes = out.notes .. row .. '\n'
     end
   end
   return out
@@ -74,13 +77,15 @@ end
 local function is_shown(work, target, approved)
   local lines = api.nvim_buf_get_lines(target.bufnr, 0, -1, false)
   local after = text_edits.applied(lines, target.prepared.list)
-  local shown = approved.files[(buffers.shown(target.bufnr):gsub('%c', '?'))]
+  local name = buffers.shown(target.bufnr):gsub('%c', '?')
+  local shown = approved.files[name]
   if not shown then
-    return approved.is_cut or approved.has_notes or text_diff.are_equal(lines, after)
+    local is_named = approved.notes:find(name, 1, true) ~= nil
+    return is_named or approved.cut ~= nil or text_diff.are_equal(lines, after)
   end
   local function fits(before)
     local rows = changed_rows(work, before, after)
-    return rows == shown or approved.is_cut and vim.startswith(rows, shown)
+    return rows == shown or approved.cut == name and vim.startswith(rows, shown)
   end
   if fits(lines) then
     return true
@@ -100,11 +105,16 @@ end
 ---@return mcp-tools.Error?
 function M.refusal(work, ctx, targets)
   local text = ctx.call and ctx.call.approved_preview
-  local approved = text and M.parse(text)
-  if not approved or next(approved.files) == nil then
+  if not text then
     return nil
   end
   ctx.call.approved_preview = nil
+  local approved = M.parse(text)
+  if vim.startswith(text, M.WILL_FAIL) then
+    return errors.new('stale', 'the user was told that this call would fail; call again')
+  elseif next(approved.files) == nil then
+    return nil -- no diff could be shown
+  end
   for _, target in ipairs(targets) do
     local is_ready = api.nvim_buf_is_loaded(target.bufnr) and target.prepared and target.prepared.list
     if is_ready and not is_shown(work, target, approved) then

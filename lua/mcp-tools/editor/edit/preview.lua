@@ -113,7 +113,7 @@ function M.of(args, edits_of, opts)
   local edits, why
   edits, err, why = edits_of(lines)
   if why then
-    return ('The diff cannot be shown: %s.\n'):format(why)
+    return ('The diff of %s cannot be shown: %s.\n'):format(name, why)
   elseif not edits then
     return nil, err
   end

@@ -168,7 +168,7 @@ local function read_preview(question, again)
   local definition = question.call.definition
   local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again, question.call)
   if ok and text == nil and errors.is(err) then
-    text = 'The call will fail: ' .. err.message
+    text = require('mcp-tools.editor.edit.approved').WILL_FAIL .. err.message -- start-up cost
   end
   if ok and type(text) == 'string' then
     return text

@@ -57,7 +57,9 @@ function M.view(at)
   local view = api.nvim_win_call(at.window, vim.fn.winsaveview)
   if at.above or view.topline == at.last + 1 then
     local is_next = view.topline == (at.above and 1 or at.last + 1)
-    return is_next and view.topfill > 0 and 'read' or 'off', rows
+    local ends = info.winrow + info.winbar + view.topfill - 1
+    local is_free = ends >= top and ends <= bottom
+    return (not is_next or view.topfill == 0) and 'off' or is_free and 'read' or 'covered', rows
   end
   -- Without a UI 0.10 has no `botline`.
   local lowest = info.botline < info.topline and info.topline + info.height or info.botline

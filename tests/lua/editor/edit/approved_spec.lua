@@ -111,6 +111,13 @@ describe('an edit that was approved', function()
     t.eq({ 'typed', 'bee', 'ocean' }, api.nvim_buf_get_lines(other, 0, -1, false))
   end)
 
+  it('is refused if the user was told that the call would fail', function()
+    local call = { approved_preview = approved.WILL_FAIL .. 'there is no such text' }
+    local err = approved.refusal({}, { call = call }, {})
+    t.eq({ 'stale', nil }, { err and err.code, call.approved_preview })
+    t.eq(nil, approved.refusal({}, { call = call }, {}))
+  end)
+
   it('is compared row by row', function()
     local diff = table.concat({
       '--- a/x.lua',
@@ -127,9 +134,9 @@ describe('an edit that was approved', function()
       '',
     }, '\n')
     local files = { ['x.lua'] = '--- b/y\n+++ b/z\n', ['/tmp/new'] = '+n\n' }
-    t.eq({ files = files, is_cut = false, has_notes = false }, approved.parse(diff))
+    t.eq({ files = files, notes = '' }, approved.parse(diff))
     local cut = approved.parse('--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n… and 3 more lines\n')
-    t.eq({ files = { x = '-a\n' }, is_cut = true, has_notes = false }, cut)
-    t.eq(true, approved.parse('The diff of x cannot be shown: it is too long\n').has_notes)
+    t.eq({ files = { x = '-a\n' }, notes = '', cut = 'x' }, cut)
+    t.matches('of x cannot', approved.parse('The diff of x cannot be shown: it is too long\n').notes)
   end)
 end)

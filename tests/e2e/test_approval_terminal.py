@@ -427,6 +427,7 @@ async def test_a_preview_can_change_later_or_end_the_call(screen: Terminal, brid
         await screen.hides(QUESTION)
 
 
+@pytest.mark.slow
 async def test_a_command_asks_an_unanswered_question_again(screen: Terminal, bridge: Bridge) -> None:
     outside = {"path": "/outside/env.sh"}
     await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 1500 } })")
@@ -451,6 +452,7 @@ async def test_a_command_asks_an_unanswered_question_again(screen: Terminal, bri
         await denied(call)
 
 
+@pytest.mark.slow
 async def test_the_command_reports_that_neovim_asks(screen: Terminal, bridge: Bridge) -> None:
     call = asyncio.create_task(Shell(bridge).run("call", "nvim_risky", '{"n": 1}'))
     await screen.shows(QUESTION, 'calls itself "mcp-tools"')

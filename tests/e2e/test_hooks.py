@@ -173,6 +173,7 @@ async def test_a_patch_of_codex_names_the_files(stage: Stage) -> None:
         assert expected in (await text or await stage.until("BAD", prompt="", session_id=session))
 
 
+@pytest.mark.slow
 async def test_late_diagnostics_go_with_the_next_event(stage: Stage) -> None:
     await stage.hook(PROMPT)
     await stage.nvim.lua("_G.delay = 2500")
@@ -234,6 +235,7 @@ async def test_an_agent_with_its_own_link_gets_only_the_rest(stage: Stage) -> No
         assert "- current: a.txt" in await stage.hook(PROMPT, agent=agent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", [IMPATIENT], indirect=True)
 async def test_a_blocked_editor_delays_the_agent_little_and_loses_nothing(stage: Stage) -> None:
     await stage.hook({**PROMPT, "session_id": "warm"})

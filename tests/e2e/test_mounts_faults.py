@@ -50,6 +50,7 @@ async def shown(bridge: Bridge, command: str) -> str:
     return text
 
 
+@pytest.mark.slow
 async def test_a_killed_server_is_restarted(bridge: Bridge, tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
     async with mounts.mounted(bridge, "py", mounts.python(journal.path)) as first:

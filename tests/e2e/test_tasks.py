@@ -147,6 +147,7 @@ async def test_other_clients_wait_for_the_result(slow: Bridge) -> None:
         assert answer["error"]["code"] == -32601
 
 
+@pytest.mark.slow
 async def test_leaving_before_there_is_a_task_cancels_the_call(spawn_nvim: Spawn) -> None:
     patient = await bridge.start(spawn_nvim, setup=OPTIONS, init=TOOLS)
     async with TaskClient(patient) as client:

@@ -151,6 +151,7 @@ def test_the_last_line_has_the_reason_of_a_failure(
     assert "the package index cannot be reached (Connection refused)" in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_no_module_of_the_working_directory_is_run(
     tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -383,6 +383,7 @@ def test_several_signals_end_the_process_cleanly(bridges: Serve) -> None:
         assert (process.wait(5), process.stderr and process.stderr.read()) == (0, "")
 
 
+@pytest.mark.slow
 def test_an_absent_editor_is_searched_for_less_often_until_the_next_request(
     clients: Connect, bridges: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

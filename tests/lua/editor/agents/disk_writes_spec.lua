@@ -1,4 +1,4 @@
--- every Neovim
+-- slow, every Neovim
 local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')

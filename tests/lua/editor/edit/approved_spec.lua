@@ -1,4 +1,4 @@
--- every Neovim
+-- slow, every Neovim
 local Question = require('mcp-tools.ui.approval.question')
 local approved = require('mcp-tools.editor.edit.approved')
 local config = require('mcp-tools.config')

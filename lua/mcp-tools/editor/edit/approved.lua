@@ -27,7 +27,7 @@ M.WILL_FAIL = 'The call will fail: '
 ---@param text string
 ---@return mcp-tools.ApprovedDiff
 function M.parse(text)
-  local out = { files = {}, notes = '' }
+  local out, rows, notes = { files = {} }, {}, {}
   local name, removed, added = nil, 0, 0 -- numbers of rows that the hunk still has
   for row in vim.gsplit(text, '\n', { plain = true }) do
     local sign = row:sub(1, 1)
@@ -36,16 +36,20 @@ function M.parse(text)
       out.cut, removed, added = name or '', 0, 0
     elseif name and (removed > 0 or added > 0) then
       removed, added = removed - (sign == '+' and 0 or 1), added - (sign == '-' and 0 or 1)
-      out.files[name] = sign == ' ' and out.files[name] or out.files[name] .. row .. '\n'
+      table.insert(rows[name], sign ~= ' ' and row .. '\n' or nil)
     elseif vim.startswith(row, '+++ ') then
       name = row:sub(5):gsub('^b/', '')
-      out.files[name] = out.files[name] or ''
+      rows[name] = rows[name] or {}
     elseif old_count then
       removed, added = tonumber(old_count) or 1, tonumber(new_count) or 1
     elseif row ~= '' and not vim.startswith(row, '--- ') then
-      out.notes = out.notes .. row .. '\n'
+      table.insert(notes, row .. '\n')
     end
   end
+  for file, list in pairs(rows) do
+    out.files[file] = table.concat(list)
+  end
+  out.notes = table.concat(notes)
   return out
 end
 

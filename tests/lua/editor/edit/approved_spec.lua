@@ -118,6 +118,11 @@ describe('an edit that was approved', function()
     t.eq(nil, approved.refusal({}, { call = call }, {}))
   end)
 
+  it('may have many rows', function()
+    local diff = '--- a/x\n+++ b/x\n@@ -0,0 +1,200000 @@\n' .. ('+a line of text of a usual length\n'):rep(200000)
+    t.eq(200000 * 34, #approved.parse(diff).files.x) -- joined row by row, this takes minutes
+  end)
+
   it('is compared row by row', function()
     local diff = table.concat({
       '--- a/x.lua',

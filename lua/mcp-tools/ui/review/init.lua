@@ -235,6 +235,9 @@ function go(file, hunk)
     inside, shown_file = keys.set(layout.open(proposal, take_typed), view.actions, draw, leave), proposal
   end
   view.file, view.hunk = file, hunk
+  if proposal.hunks[hunk] then
+    proposal.hunks[hunk].skip = nil -- shown from its beginning again
+  end
   split.jump(proposal, hunk)
   say(nil)
 end

@@ -254,6 +254,17 @@ describe('a review on the screen', function()
     end)
   end
 
+  it('shows a hunk from its beginning again when the user comes back to it', function()
+    local path = edit('a.txt', 'a\n')
+    local shown = open({ { path = path, text = table.concat(t.lines(100, 'line %d'), '\n') .. '\n' } })
+    run('')
+    vim.cmd.redraw()
+    press('y')
+    t.ok(shown.files[1].hunks[1].skip > 0)
+    press(']c')
+    t.eq(nil, shown.files[1].hunks[1].skip)
+  end)
+
   it('accepts no hunk under another window', function()
     local path = propose('a\n', 'A\n')
     run('')

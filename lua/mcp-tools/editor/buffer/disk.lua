@@ -62,7 +62,9 @@ local function reload(bufnr)
       vim.cmd('silent keepalt keepjumps edit!')
     end)
   end)
-  vim.bo[bufnr].buflisted = is_listed
+  if api.nvim_buf_is_valid(bufnr) then -- an autocommand may have deleted it
+    vim.bo[bufnr].buflisted = is_listed
+  end
 end
 
 --- Makes Neovim check the file. An unmodified buffer is read again with the current line breaks and encoding;

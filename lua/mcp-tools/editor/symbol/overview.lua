@@ -102,14 +102,17 @@ local function is_leaf(node)
   return #node.children == 0 and (SMALL[node.kind] or CALLED[node.kind]) or false
 end
 
---- Returns rows of the symbols of one level that contain nothing, by kind.
+--- Returns rows of the symbols of one level that contain nothing, by kind. They end soon after the maximum size of an
+--- answer.
 ---@param list mcp-tools.SymbolNode[]
 ---@param opts mcp-tools.OutlineOpts
 ---@return table<string, string[]>
 local function leaf_rows(list, opts)
-  local by_kind, names = {}, {}
+  local by_kind, names, bytes = {}, {}, 0
   for _, node in ipairs(list) do
-    if is_leaf(node) and (opts.small ~= false or not SMALL[node.kind]) then
+    if bytes > result.MAX_BYTES then
+      break
+    elseif is_leaf(node) and (opts.small ~= false or not SMALL[node.kind]) then
       local rows, text = by_kind[node.kind] or {}, ('%s %d'):format(clean(node.name), node.line)
       by_kind[node.kind] = rows
       local row = names[node.kind]
@@ -118,6 +121,7 @@ local function leaf_rows(list, opts)
         row = nil
       end
       names[node.kind] = row and row .. ', ' .. text or text
+      bytes = bytes + #text
       rows[#rows] = ('%s [%s]'):format(names[node.kind], node.kind)
     end
   end
@@ -201,6 +205,7 @@ local function overview_of(each, pause)
   local filetype, tick = vim.bo[bufnr].filetype, vim.api.nvim_buf_get_changedtick(bufnr)
   symbol_tree.each(each.file.tree, function()
     count = count + 1
+    pause()
   end)
   for i, way in ipairs(WAYS) do
     rows[i] = M.rows(each.file.tree, way.opts)

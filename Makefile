@@ -54,9 +54,10 @@ test: check ## The checks and all tests but the nightly ones
 test-quick: setup ## Some of every kind of test, on one Neovim, in about a minute
 	@$(PYTEST) --quick $(ARGS)
 
-test-nightly: setup ## Packages, installations from nothing, older conformance, endurance, other plugins
+test-nightly: setup ## Packages, installations from nothing, older conformance, endurance, other plugins, pictures
 	@$(BIN)/python -m tests.support.plugins
 	@$(PYTEST) -m nightly $(ARGS)
+	@$(BIN)/python scripts/screenshots --check
 	@$(BIN)/python bench/endurance.py --minutes 10
 
 check: check-python check-lua types-lua check-words check-docs ## Style, types, lint, words, generated documentation
@@ -101,7 +102,7 @@ docs: setup ## Regenerate the generated parts of the documentation
 captures: setup ## Keep what screens show now, with their colours; look at the difference before it is committed
 	@$(PYTEST) --update-captures tests/e2e/test_review_captures.py tests/e2e/test_dashboard_terminal.py $(ARGS)
 
-screenshots: setup ## Take the pictures of doc/screenshots.md again
+screenshots: setup ## Take the pictures of README and doc/screenshots.md again
 	@$(BIN)/python scripts/screenshots
 
 dist: setup ## Build wheel, sdist, rockspec and server.json into dist/, and check them; nothing is uploaded

@@ -231,6 +231,7 @@ async def test_interview_focus_enters_the_window_from_normal_mode(screen: Termin
         assert (await answered(call)).startswith("Which color?: ")
 
 
+@pytest.mark.slow
 async def test_unfinished_text_is_in_the_unnamed_register(screen: Terminal, bridge: Bridge) -> None:
     """Also what is typed after the call has ended."""
     async with connect(bridge, "sessions") as client:
@@ -250,6 +251,7 @@ async def test_unfinished_text_is_in_the_unnamed_register(screen: Terminal, brid
         assert (await ended(call)).is_error
 
 
+@pytest.mark.slow
 async def test_a_long_question_is_shown_from_its_beginning(screen: Terminal, bridge: Bridge) -> None:
     lines = "\n".join(f"line {i}" for i in range(1, 27))
     async with connect(bridge, "sessions") as client:

@@ -109,6 +109,7 @@ async def test_a_task_that_waits_for_the_user_says_so(slow: Bridge) -> None:
         assert done["result"]["content"][0]["text"] == "written"
 
 
+@pytest.mark.slow
 async def test_a_question_that_is_cancelled_ends_the_task(slow: Bridge) -> None:
     async with TaskClient(slow) as client:
         client.capabilities = {**SUPPORT, "elicitation": {}}
@@ -121,6 +122,7 @@ async def test_a_question_that_is_cancelled_ends_the_task(slow: Bridge) -> None:
         assert "inputRequests" not in ended
 
 
+@pytest.mark.slow
 async def test_only_the_client_that_made_the_call_sees_its_task(slow: Bridge) -> None:
     async with TaskClient(slow) as client, TaskClient(slow) as other:
         task = await client.call("slow")
@@ -132,6 +134,7 @@ async def test_only_the_client_that_made_the_call_sees_its_task(slow: Bridge) ->
         await client.until(task["taskId"], "completed")
 
 
+@pytest.mark.slow
 async def test_other_clients_wait_for_the_result(slow: Bridge) -> None:
     async with TaskClient(slow) as client, Raw(slow) as session:
         client.capabilities = {}

@@ -52,7 +52,10 @@ BOTH = """if True:
 """
 
 
-@pytest.mark.parametrize("delay", [0, 0.02, 0.05, 0.1, 0.15, 0.2])
+DELAYS = [0, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.02, 0.05, 0.1, 0.15, 0.2))]
+
+
+@pytest.mark.parametrize("delay", DELAYS)
 def test_a_client_and_a_mount_load_the_sdk_at_the_same_time(delay: float) -> None:
     processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT / "bridge", check=True, timeout=60)
 

@@ -194,7 +194,7 @@ async def test_clients_without_elicitation_are_denied(asking: Bridge, transport:
         error = error_of(await client.call_tool("nvim_risky", arguments))
     assert error["code"] == "access_denied"
     assert "does not support elicitation" in error["message"]
-    assert "can still allow the next try" in error["message"]
+    assert "Tell the user" in error["message"]
     assert "setup" not in error["message"]
     assert await audited(asking, arguments) == ("deny", "nobody to ask")
 

@@ -428,31 +428,6 @@ async def test_a_preview_can_change_later_or_end_the_call(screen: Terminal, brid
 
 
 @pytest.mark.slow
-async def test_a_command_asks_an_unanswered_question_again(screen: Terminal, bridge: Bridge) -> None:
-    outside = {"path": "/outside/env.sh"}
-    await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 1500 } })")
-    async with connect(bridge, "sessions") as client:
-        await client.call_tool("nvim_risky", outside)
-        await client.call_tool("nvim_risky", {"n": 1})
-        await screen.nvim.lua("mcp_tools.setup({ approval = { timeout = 20000 } })")
-        await screen.press("F5")
-        await screen.shows("no open question; `:McpTools approve`")
-        await screen.command("McpTools approve")
-        await screen.shows("Not answered in time", '2: /outside/env.sh (OUTSIDE the project)  risky  "mcp", ')
-        await screen.enter("2")
-        again = "Allow when it is called again?"
-        await screen.shows(again, "/outside/env.sh", "OUTSIDE", 'calls itself "mcp"')
-        assert await runs(screen) == 0
-        await asyncio.sleep(0.6)
-        await screen.type("y")
-        await screen.hides(again)
-        assert text_of(await client.call_tool("nvim_risky", outside)) == "it ran"
-        call = await ask(screen, client, **outside)
-        await screen.command("McpTools deny")
-        await denied(call)
-
-
-@pytest.mark.slow
 async def test_the_command_reports_that_neovim_asks(screen: Terminal, bridge: Bridge) -> None:
     call = asyncio.create_task(Shell(bridge).run("call", "nvim_risky", '{"n": 1}'))
     await screen.shows(QUESTION, 'calls itself "mcp-tools"')

@@ -88,23 +88,6 @@ async def answer(bridge: Bridge, choice: str, call: asyncio.Task[Any], result: s
         assert text_of(await call) == result
 
 
-async def unanswered(client: Any, **arguments: Any) -> None:
-    """A call that is denied because nobody answers."""
-    assert "nobody answered" in error_of(await ask(client, **arguments))["message"]
-
-
-async def approve_late(bridge: Bridge, choice: str) -> None:
-    """Opens an unanswered question again, and answers it."""
-    await bridge.nvim.lua("vim.cmd('McpTools approve')")
-    await bridge.nvim.wait_for("return Open()[1]")
-    assert await bridge.nvim.lua("return Answer(...)", choice) == "answered"
-
-
-async def trust_window(bridge: Bridge) -> str:
-    await bridge.nvim.lua("vim.cmd('McpTools trust')")
-    return "\n".join(await bridge.nvim.request("nvim_buf_get_lines", 0, 0, -1, False))
-
-
 async def audit_lines(bridge: Bridge, count: int) -> list[Any]:
     path = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "audit.jsonl"
     await eventually(lambda: path.exists() and len(path.read_text().splitlines()) >= count)
@@ -152,44 +135,6 @@ async def test_a_session_can_be_silenced_after_three_denials(bridge: Bridge) -> 
         await answer(bridge, "once", ask(two))
         await bridge.nvim.lua("vim.cmd('McpTools trust unsilence')")
         await answer(bridge, "once", ask(one))
-
-
-@pytest.mark.slow
-async def test_an_unanswered_question_can_be_approved_later_once(bridge: Bridge) -> None:
-    await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
-    async with connect(bridge, "sessions") as client:
-        await unanswered(client, n=1)
-        await bridge.nvim.wait_for("return table.concat(Notes):find(':McpTools approve', 1, true)")
-        shown = await trust_window(bridge)
-        assert "unanswered  risky" in shown
-        assert '{"n":1}' in shown
-        assert 'approval = { tools = { risky = "allow" } }' in shown
-        await bridge.nvim.lua("vim.cmd('McpTools approve once')")  # the mapping
-        await bridge.nvim.wait_for("return table.concat(Notes):find('no open question', 1, true)")
-        await approve_late(bridge, "once")
-    async with connect(bridge, "sessions") as client:
-        assert text_of(await ask(client, n=1)) == "it ran"
-        await unanswered(client, n=1)
-    by = [line["by"] for line in await audit_lines(bridge, 3)]
-    assert by == ["timeout", "user: before", "timeout"]
-
-
-@pytest.mark.slow
-async def test_a_late_always_covers_the_file_or_the_tool(bridge: Bridge) -> None:
-    await bridge.nvim.lua("mcp_tools.setup({ approval = { timeout = 1000 } })")
-    async with connect(bridge, "sessions") as client:
-        await unanswered(client, path="/outside/x")
-        await approve_late(bridge, "always")
-        for _ in range(2):
-            assert text_of(await ask(client, path="/outside/x")) == "it ran"
-        assert "always with /outside/x" in await trust_window(bridge)
-        await unanswered(client, path="/outside/y")
-        await unanswered(client, n=1)
-        await bridge.nvim.lua("probe.gateway().grants:reset()")
-        await unanswered(client, n=1)
-        await approve_late(bridge, "always")
-        assert text_of(await ask(client, n=2)) == "it ran"
-        assert await bridge.nvim.lua("return #probe.gateway().grants.unanswered") == 0
 
 
 SELECT = """

@@ -75,7 +75,7 @@ local NEXT = {
   closed = 'No tool can access it. Continue without it.',
   decided = 'Continue without it.',
   refused = 'Do not try it again unless the user tells you to.',
-  unanswered = 'The user can still allow the next try with the same arguments: tell them, then call it again.',
+  unanswered = 'Tell the user that Neovim asks them about it, and call it again when they are there.',
   changed = 'Call it again, so that the user is asked again.',
   failed = 'Continue without it, and tell the user.',
 }
@@ -106,33 +106,6 @@ function M.denial_of(call, decision)
     return M.denial(call, 'the user always denies it', 'decided')
   end
   return M.denial(call, "the user's configuration denies it", 'decided')
-end
-
---- Quotes a tool name as a Lua table key.
----@param name string
----@return string
-local function key_of(name)
-  if name:find('^[%a_][%w_]*$') and loadstring('local ' .. name) then
-    return name
-  end
-  local escaped = name:gsub('[^%w_%-./ ]', function(char)
-    return ('\\%03d'):format(char:byte())
-  end)
-  return ('["%s"]'):format(escaped)
-end
-
---- Returns the line of configuration that allows a tool; nil if none would.
----@param name string of the tool
----@param decision mcp-tools.Decision the decision to ask
----@return string?
-function M.remedy(name, decision)
-  -- `approval.rule` comes before the option, an unreadable ledger may contain a "never", and for a file outside the
-  -- project the option would allow all such files.
-  local is_asked = decision.action == 'ask' and not decision.fault
-  if not is_asked or decision.by == 'approval.rule' or decision.by == 'files' then
-    return nil
-  end
-  return ('require("mcp-tools").setup({ approval = { tools = { %s = "allow" } } })'):format(key_of(name))
 end
 
 return M

@@ -223,7 +223,6 @@ function Gateway:answered(asked, decision, choice, who, reason)
   if not vim.list_contains(asked.choices, choice) or from_client and not answers.is_from_client(call, choice) then
     return no('error', answers.denial(call, ("'%s' is not a valid answer to this question"):format(choice), 'refused'))
   end
-  self.grants:forget_unanswered(call)
   if not answers.YES[choice] then
     self:remember(call, decision, choice, asked.root)
     if from_client then
@@ -278,8 +277,6 @@ function Gateway:decide_or_ask(call, answer)
     return yes(decision.by)
   elseif decision.action == 'deny' then
     return no(decision.by, answers.denial_of(call, decision))
-  elseif self.grants:use_late_approval(call, decision.targets) then
-    return yes('user: before')
   elseif self.grants:is_silenced(call) then
     return no('user: silence', answers.denial(call, 'the user has denied all further questions', 'decided'))
   elseif call.kind and call.kind.asks_nothing then
@@ -325,35 +322,9 @@ function Gateway:ask_user(call, decision, answer, fault)
         return nil -- a second or late answer is ignored
       elseif choice then
         return self:answered(asked, decision, choice, by --[[@as 'user'|'client'?]] or 'user', reason)
-      elseif by == 'timeout' or by == 'nobody to ask' then
-        self.grants:missed(asked, decision)
       end
       return no(by or 'nobody', err)
     end)
-  end)
-end
-
---- The answers to a question that has ended.
-local LATE_CHOICES = { once = true, deny = true, always = true, never = true }
-
---- Asks the user again about a question that was not answered in time. "once" allows the next such call of the client.
----@param item mcp-tools.Unanswered
----@param done fun(choice: mcp-tools.Choice) called after an answer
-function Gateway:ask_again(item, done)
-  local asked = vim.tbl_extend('force', item.asked, { late = true }) --[[@as mcp-tools.Asked]]
-  asked.choices = vim.tbl_filter(function(choice)
-    return LATE_CHOICES[choice]
-  end, asked.choices)
-  self.ask(asked, function(choice)
-    if choice == 'once' then
-      item.granted_at = os.time()
-    elseif choice then
-      self.grants:drop(item)
-      self:remember(asked.call, item.decision, choice, asked.root)
-    end
-    if choice then
-      done(choice)
-    end
   end)
 end
 

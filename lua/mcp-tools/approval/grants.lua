@@ -1,4 +1,4 @@
---- Temporary decisions of the user: permissions for a session, late answers for the next try, silenced sessions.
+--- Temporary decisions of the user: permissions for a session, and silenced sessions.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
 local lru = require('mcp-tools.util.lru')
@@ -8,25 +8,12 @@ local M = {}
 
 --- Maximum number of sessions with permissions; the oldest is dropped.
 local MAX_SESSIONS = 256
---- Maximum number of unanswered questions; the oldest are dropped.
-local MAX_UNANSWERED = 20
---- How long a late approval is valid, in seconds.
-M.LATE_SECONDS = 600
 --- Denials in a row after which the user can silence the session.
 M.SILENCE_AFTER = 3
-
----@class mcp-tools.Unanswered a question that the user did not answer in time
----@field asked mcp-tools.Asked
----@field decision mcp-tools.Decision
----@field identity string of the tool's definition
----@field targets string
----@field at integer unix seconds
----@field granted_at integer? unix seconds: the next try is allowed, for LATE_SECONDS
 
 ---@class mcp-tools.Grants
 ---@field sessions table<string, table<string, { hash: string, paths: string[]?, all: boolean }>> by session
 ---@field order string[] sessions, oldest first
----@field unanswered mcp-tools.Unanswered[] oldest first
 ---@field denials mcp-tools.Lru count by session
 ---@field silenced table<string, string> session → the client's name
 local Grants = {}
@@ -51,17 +38,6 @@ end
 ---@return string
 local function identity_of(definition)
   return source.key(definition) .. ' ' .. canonical_json.fingerprint(definition)
-end
-
---- Joins the resolved files of a call. If a symlink changes, the same arguments are a different call.
----@param targets mcp-tools.CallTarget[]
----@return string
-local function text_of(targets)
-  local list = {}
-  for i, target in ipairs(targets) do
-    list[i] = target.path or target.given
-  end
-  return table.concat(list, '\0')
 end
 
 -- Sessions ---------------------------------------------------------------------------------------------------------
@@ -125,104 +101,6 @@ function Grants:count(name)
   return count
 end
 
--- The next try -----------------------------------------------------------------------------------------------------
-
---- Returns whether a question was about this tool with these arguments.
----@param item mcp-tools.Unanswered
----@param call mcp-tools.Call
----@return boolean
-local function has_args(item, call)
-  local before = item.asked.call
-  return before.project == call.project
-    and before.definition.name == call.definition.name
-    and call.snapshot ~= nil
-    and canonical_json.same(before.snapshot, call.snapshot)
-end
-
---- Returns whether two calls are of the same client: of the same session, or of the same name.
----@param before mcp-tools.Call
----@param call mcp-tools.Call
----@return boolean
-local function has_client(before, call)
-  local name = before.client.name
-  return before.host == call.host and name == call.client.name and (name ~= nil or before.session == call.session)
-end
-
---- Returns whether a question was about exactly this call of this client.
----@param item mcp-tools.Unanswered
----@param call mcp-tools.Call
----@param targets mcp-tools.CallTarget[]
-local function is_same(item, call, targets)
-  return has_args(item, call)
-    and has_client(item.asked.call, call)
-    and item.identity == identity_of(call.definition)
-    and item.targets == text_of(targets)
-end
-
---- Stores a question that was not answered in time.
----@param asked mcp-tools.Asked
----@param decision mcp-tools.Decision
-function Grants:missed(asked, decision)
-  local call, targets = asked.call, decision.targets
-  if not call.snapshot then
-    return -- without a snapshot the next try cannot be recognized
-  end
-  for i, item in ipairs(self.unanswered) do
-    if is_same(item, call, targets) then
-      table.remove(self.unanswered, i)
-      break
-    end
-  end
-  table.insert(self.unanswered, {
-    asked = asked,
-    decision = decision,
-    identity = identity_of(call.definition),
-    targets = text_of(targets),
-    at = os.time(),
-  })
-  if #self.unanswered > MAX_UNANSWERED then
-    table.remove(self.unanswered, 1)
-  end
-end
-
---- Returns whether the user has allowed the next try, and this is still valid.
----@param item mcp-tools.Unanswered
----@return boolean
-function M.is_granted(item)
-  return item.granted_at ~= nil and os.time() - item.granted_at <= M.LATE_SECONDS
-end
-
---- Uses up the user's permission for this call, if it was given after the question had ended.
----@param call mcp-tools.Call
----@param targets mcp-tools.CallTarget[]
----@return boolean granted
-function Grants:use_late_approval(call, targets)
-  for i, item in ipairs(self.unanswered) do
-    if M.is_granted(item) and is_same(item, call, targets) then
-      table.remove(self.unanswered, i)
-      call.approved_preview = item.asked.call.approved_preview
-      return true
-    end
-  end
-  return false
-end
-
---- Removes an unanswered question.
----@param item mcp-tools.Unanswered
-function Grants:drop(item)
-  self.unanswered = vim.tbl_filter(function(other)
-    return other ~= item
-  end, self.unanswered)
-end
-
---- Removes unanswered questions of the client with the same arguments, after one was answered.
----@param call mcp-tools.Call
-function Grants:forget_unanswered(call)
-  self.unanswered = vim.tbl_filter(function(item)
-    return not (has_args(item, call) and has_client(item.asked.call, call))
-  end, self.unanswered)
-end
-
 -- Denials ----------------------------------------------------------------------------------------------------------
 
 --- Counts a denial.
@@ -267,7 +145,7 @@ end
 
 --- Forgets everything.
 function Grants:reset()
-  self.sessions, self.order, self.unanswered = {}, {}, {}
+  self.sessions, self.order = {}, {}
   self:unsilence()
 end
 

@@ -1,12 +1,8 @@
 --- Subcommands for questions and decisions: answer, approve, deny, trust, audit.
 
-local answers = require('mcp-tools.approval.answers')
 local approval = require('mcp-tools.ui.approval')
 local audit = require('mcp-tools.approval.audit')
-local call_line = require('mcp-tools.ui.call_line')
-local canonical_json = require('mcp-tools.util.canonical_json')
 local core = require('mcp-tools.core')
-local is_granted = require('mcp-tools.approval.grants').is_granted
 local interview = require('mcp-tools.ui.interview')
 local notify = require('mcp-tools.notify')
 local reviews = require('mcp-tools.editor.review')
@@ -41,55 +37,11 @@ local function decide_review(verb, action, ...)
   require('mcp-tools.ui.review')[action](...) -- start-up cost
 end
 
---- Returns the questions that were not answered in time, the newest first.
----@return mcp-tools.Unanswered[]
-local function missed_questions()
-  return vim
-    .iter(core.get().gateway.grants.unanswered)
-    :rev()
-    :filter(function(item)
-      return not is_granted(item)
-    end)
-    :totable()
-end
-
---- Asks again a question that was not answered in time.
----@param item mcp-tools.Unanswered
-local function ask_again(item)
-  core.get().gateway:ask_again(item, function(choice)
-    if choice == 'once' then
-      notify.info(('%s may run when it is called again'):format(sanitize.line(item.asked.call.name)))
-    end
-  end)
-end
-
---- Asks again the question that was not answered in time, or the one that the user selects.
-local function ask_missed()
-  local missed = missed_questions()
-  if #missed == 0 then
-    notify.info('no open question')
-  elseif #missed == 1 then
-    ask_again(missed[1])
-  else
-    vim.ui.select(missed, {
-      prompt = 'Not answered in time. Show which question?',
-      format_item = function(item)
-        return call_line.of(item.asked.call)
-      end,
-    }, function(item)
-      if item then
-        ask_again(item)
-      end
-    end)
-  end
-end
-
 ---@type mcp-tools.Subcommand
 M.approve = {
   usage = '[once | review | session | always | look]',
-  description = 'allow the call that waits for approval; without a question, accept the visible hunks of a review, or,'
-    .. ' without an argument, ask again a question that was not answered in time; `look` goes to the window of the'
-    .. ' question',
+  description = 'allow the call that waits for approval; without a question, accept the visible hunks of a review;'
+    .. ' `look` goes to the window of the question',
   run = function(rest)
     local choice = rest == '' and 'once' or rest
     if choice == 'look' then
@@ -100,11 +52,8 @@ M.approve = {
       approval.answer_current(choice --[[@as mcp-tools.Choice]])
     elseif choice == 'once' and reviews.count() > 0 then
       decide_review('accept', 'accept_seen')
-    elseif rest == '' then
-      ask_missed()
-    else -- a key; nothing that is not on the screen is approved
-      local hint = #missed_questions() > 0 and '; `:McpTools approve` shows the last one' or ''
-      notify.info('no open question' .. hint)
+    else
+      notify.info('no open question')
     end
   end,
   complete = APPROVE_CHOICES,
@@ -224,29 +173,11 @@ end
 
 ---@param lines string[]
 local function add_questions(lines)
-  local open, missed = approval.list(), core.get().gateway.grants.unanswered
-  vim.list_extend(lines, #open + #missed > 0 and { '', 'questions' } or {})
+  local open = approval.list()
+  vim.list_extend(lines, #open > 0 and { '', 'questions' } or {})
   for _, question in ipairs(open) do
     local text = ('  open        %-28s  %s'):format(question.call.name, question.reason)
     table.insert(lines, sanitize.line(text))
-  end
-  for _, item in ipairs(missed) do
-    local call, granted = item.asked.call, is_granted(item)
-    local when = os.date('%H:%M', item.at)
-    local text = ('  %-10s  %-28s  %s  %s'):format(
-      granted and 'granted' or 'unanswered',
-      call.name,
-      when,
-      canonical_json.head(call.snapshot, 200)
-    )
-    table.insert(lines, sanitize.line(text))
-    if not granted then
-      table.insert(lines, ('  %-10s  :McpTools approve asks again'):format(''))
-    end
-    local remedy = answers.remedy(call.name, item.decision)
-    if remedy then
-      table.insert(lines, ('  %-10s  to allow all calls in your configuration: %s'):format('', remedy))
-    end
   end
 end
 

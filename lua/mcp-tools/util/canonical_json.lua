@@ -154,20 +154,6 @@ function M.head(snapshot, bytes)
   return table.concat(out):sub(1, bytes)
 end
 
---- Returns whether two snapshots have the same text, without creating it.
----@param a table a snapshot
----@param b table
----@return boolean
-function M.same(a, b)
-  for i = 1, math.max(#a, #b) do
-    local one, other = a[i], b[i]
-    if one ~= other and not (type(one) == 'table' and type(other) == 'table' and one[1] == other[1]) then
-      return false
-    end
-  end
-  return true
-end
-
 --- Returns the text of a value.
 ---@param value any
 ---@return string

@@ -3,7 +3,6 @@ local Executor = require('mcp-tools.calls.executor')
 local Gateway = require('mcp-tools.approval.gateway')
 local Ledger = require('mcp-tools.approval.ledger')
 local Registry = require('mcp-tools.registry.store')
-local answers = require('mcp-tools.approval.answers')
 local config = require('mcp-tools.config')
 local notifications = require('notifications')
 local t = require('helpers')
@@ -378,117 +377,6 @@ describe('trust', function()
   end)
 end)
 
-describe('an unanswered question', function()
-  local function nobody(_, answer) answer(nil, { code = 'access_denied', message = 'nobody' }, 'timeout') end
-
-  --- Asks the first unanswered question again, and answers.
-  local function answer_late(b, choice)
-    b.user = nil
-    b.gateway:ask_again(b.gateway.grants.unanswered[1], function() end)
-    b.answer(choice)
-    return b.asked[#b.asked]
-  end
-
-  it('can be granted for one retry of the same call, from any session of the client', function()
-    local b = setup()
-    b.user = nobody
-    t.eq('access_denied', (b.run({ n = 1 })))
-    t.eq(1, #b.gateway.grants.unanswered)
-    t.eq({ 'once', 'deny', 'always', 'never' }, answer_late(b, 'once').choices)
-    t.eq('waiting_approval', (b.run({ n = 2 })))
-    t.eq('waiting_approval', (b.run({ n = 1 }, { client = { name = 'other' } })))
-    b.root = outside -- a grant is for the project that was asked in
-    t.eq('waiting_approval', (b.run({ n = 1 })))
-    b.answer('once')
-    b.root = root
-    t.eq('ran', (b.run({ n = 1 }, { session = 's2' })))
-    t.eq('waiting_approval', (b.run({ n = 1 })))
-    t.eq({}, b.gateway.grants.unanswered)
-  end)
-
-  it('can be granted for ten minutes', function()
-    local b = setup()
-    b.user = nobody
-    b.run({ n = 1 })
-    answer_late(b, 'once')
-    local item = b.gateway.grants.unanswered[1]
-    item.granted_at = item.granted_at - 601
-    t.eq('waiting_approval', (b.run({ n = 1 })))
-    item.granted_at = item.granted_at + 10
-    t.eq('ran', (b.run({ n = 1 })))
-  end)
-
-  it('is no longer granted after the same call was denied', function()
-    local b = setup()
-    b.user = nobody
-    b.run({ n = 1 })
-    b.user = nil
-    local _, call = b.run({ n = 1 })
-    local deny = b.answer
-    answer_late(b, 'once')
-    deny('deny')
-    t.eq('access_denied', call.outcome.error.code)
-    t.eq('waiting_approval', (b.run({ n = 1 })))
-  end)
-
-  it('keeps the approved diff for the retry', function()
-    local b = setup()
-    b.user = nobody
-    local _, first = b.run({ n = 1 })
-    first.approved_preview = '+x'
-    answer_late(b, 'once')
-    local _, second = b.run({ n = 1 })
-    t.eq('+x', second.approved_preview)
-  end)
-
-  it('tells the user which line of configuration allows the tool, if there is one', function()
-    local b = setup()
-    b.user = nobody
-    local function remedy()
-      b.gateway.grants:reset()
-      b.run({ n = 1 })
-      return answers.remedy('x', b.gateway.grants.unanswered[1].decision)
-    end
-    local function obey(line)
-      assert(loadstring(line))()
-      local result = b.run({ n = 1 })
-      config.reset()
-      return result
-    end
-    t.eq('ran', obey(remedy()))
-    config.setup({ approval = { tools = { x = 'ask' } } })
-    t.eq('ran', obey(remedy()))
-    config.setup({ approval = { rule = t.returns('ask') } })
-    t.eq(nil, remedy())
-    t.eq(nil, answers.remedy('x', { action = 'ask', by = 'files' }))
-  end)
-
-  it('offers the same permanent choices as the question did', function()
-    local b = setup()
-    b.user = nobody
-    b.run({ path = outside .. '/out.txt' })
-    t.ok(vim.list_contains(answer_late(b, 'always').choices, 'always'))
-    t.eq({}, b.gateway.grants.unanswered)
-    t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
-    t.eq('asked', again(b, { path = outside .. '/other.txt' }))
-    config.setup({ approval = { tools = { x = 'ask' } } })
-    b.user = nobody
-    b.run({ n = 1 })
-    t.eq({ 'once', 'deny', 'never' }, answer_late(b, 'deny').choices)
-    t.eq({}, b.gateway.grants.unanswered)
-  end)
-
-  it('is forgotten when there are many newer ones', function()
-    local b = setup()
-    b.user = nobody
-    for i = 1, 30 do
-      b.run({ n = i })
-      b.run({ n = i })
-    end
-    t.eq(20, #b.gateway.grants.unanswered)
-  end)
-end)
-
 describe('"always" for a tool that runs what its arguments contain', function()
   local function shell()
     local b = setup()
@@ -655,16 +543,6 @@ describe('a denial', function()
       for _, word in ipairs({ 'setup', 'approval%.', 'option', '"allow"', ':McpTools' }) do
         t.ok(not message:find(word), message)
       end
-    end
-  end)
-
-  it('quotes any tool name in the line of configuration', function()
-    for _, name in ipairs({ 'plain', 'a"] = "allow', 'end', 'a\\', 'a\n\27é', '1st', 'with space', ']]' }) do
-      local line = answers.remedy(name, { action = 'ask', by = 'annotations' })
-      config.reset()
-      assert(loadstring(line), line)()
-      t.eq({ [name] = 'allow' }, config.get().approval.tools)
-      t.ok(not line:find('[^\32-\126]'), line)
     end
   end)
 end)

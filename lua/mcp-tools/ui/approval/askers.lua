@@ -142,8 +142,7 @@ function M.select.show(question)
   local call = question.call
   local who = call.client.name and 'A client that ' .. text.client(call, true)
     or 'The caller ' .. sanitize.line(call.host)
-  local prompt = ('%s%s wants to run %s, %s (%s)'):format(
-    question.late and 'Allow when it is called again? ' or '',
+  local prompt = ('%s wants to run %s, %s (%s)'):format(
     who,
     sanitize.line(call.name),
     summary(question.args, (call.definition or {}).input_schema or {}),

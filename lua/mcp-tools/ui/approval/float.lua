@@ -53,10 +53,7 @@ end
 local function title_of(question, below)
   local why_not = question.why_not
   local chunks = {
-    render.chunk(
-      (' %s '):format(why_not or question.late and 'Allow when it is called again?' or 'Allow this call?'),
-      why_not and 'Warn' or 'Title'
-    ),
+    render.chunk((' %s '):format(why_not or 'Allow this call?'), why_not and 'Warn' or 'Title'),
   }
   if question.open > 1 then
     table.insert(chunks, render.chunk(('1 of %d '):format(question.open), 'Title'))
@@ -108,12 +105,9 @@ local function keys_of(question)
     keys[key] = {
       'n',
       keeper:key(function()
-        if question.late then
-          return question:close('ended')
-        end
         keeper:leave()
       end),
-      question.late and 'close' or 'answer later: the question stays open',
+      'answer later: the question stays open',
     }
   end
   return keys
@@ -126,13 +120,11 @@ keeper = keepers.new({
     local buffer = float.buffer('mcp_tools_approval', question.id, keys_of(question))
     return window:open_page(text.page(question, window:width()), buffer, opened)
   end,
-  may_enter = function(question)
-    return question.late or config.get().ui.approval_focus
+  may_enter = function()
+    return config.get().ui.approval_focus
   end,
   closed = function(question)
-    if question.late then
-      question:close('ended')
-    elseif question:answer('deny') then
+    if question:answer('deny') then
       notify.info(('%s was denied: its window was closed'):format(sanitize.line(question.call.name)))
     end
   end,
@@ -140,9 +132,6 @@ keeper = keepers.new({
 
 ---@param question mcp-tools.Question
 function M.show(question)
-  if question.late then
-    keeper:leave_over() -- the user asked for it in the window of a question that has ended
-  end
   keeper:show(question)
 end
 

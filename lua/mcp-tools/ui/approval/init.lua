@@ -31,11 +31,10 @@ local EDITOR = {
 
 --- Returns the askers for a call. Calls from inside Neovim are always asked for in the editor.
 ---@param call mcp-tools.Call
----@param late boolean? the call has ended
 ---@return mcp-tools.Asker[] askers
 ---@return string why_not why the list is empty
-local function askers_of(call, late)
-  local where = call.host == 'mcp' and not late and config.get().approval.ask_in or 'editor'
+local function askers_of(call)
+  local where = call.host == 'mcp' and config.get().approval.ask_in or 'editor'
   local list, faults = {}, {}
   if where ~= 'editor' then
     local client = require('mcp-tools.ui.approval.askers').client -- start-up cost
@@ -114,9 +113,7 @@ local function expire_later(question, ms)
   question.call.answer_by = uv.hrtime() + ms * 1e6
   return timer.after(ms, function()
     local why = ('nobody answered within %g s'):format(ms / 1000)
-    if not question.late then
-      Question.notify_denied(question.call, 'had no answer')
-    end
+    Question.notify_denied(question.call, 'had no answer')
     question:close('unanswered', nil, answers.denial(question.call, why, 'unanswered'), 'timeout')
   end)
 end
@@ -137,11 +134,9 @@ function M.add(question, ms)
   end
   table.insert(open, question)
   question:announce('asked')
-  if not question.late then
-    question.call:on_end(function()
-      question:close('ended', nil, nil, question.call.state)
-    end)
-  end
+  question.call:on_end(function()
+    question:close('ended', nil, nil, question.call.state)
+  end)
   question:ask(false)
   advance()
 end
@@ -164,7 +159,7 @@ end
 ---@param answer mcp-tools.Answer
 function M.ask(asked, answer)
   local call, options = asked.call, config.get()
-  local askers, why_not = askers_of(call, asked.late)
+  local askers, why_not = askers_of(call)
   if #askers == 0 then
     local why = 'it needs approval, and ' .. why_not
     Question.notify_denied(call, 'was denied: ' .. why)

@@ -37,7 +37,6 @@ local MAX_ROUNDS = 10
 ---@field choices mcp-tools.Choice[]
 ---@field root string
 ---@field files string[]? files that a permission for more than this call is limited to
----@field late boolean? the call has ended; the answer is for the next such call
 
 --- `by`: who answered, "user" or "client"; without a choice, why nobody did. `reason`: the user's, for a denial.
 ---@alias mcp-tools.Answer fun(choice: mcp-tools.Choice?, err: mcp-tools.Error?, by: string?, reason: string?)
@@ -105,9 +104,6 @@ end
 ---@return table<string, { text: string?, long: string }>
 local function special(question, name)
   local call, scope, out = question.call, scope_of(question, name), {}
-  if question.late then
-    out.once = { long = 'Allow it once, when the same client calls it again within 10 minutes' }
-  end
   out.session = { long = ('Allow %s in this session'):format(scope) }
   if not call.session then
     out.session.long = ("Allow %s by '%s' until Neovim quits"):format(
@@ -283,8 +279,7 @@ end
 function Question:offered()
   local list, other = {}, special(self, sanitize.line(self.call.name))
   for _, choice in ipairs(CHOICES) do
-    local has_reader = not self.late or choice.name ~= 'reason' -- nobody waits for the reason
-    if has_reader and vim.list_contains(self.choices, choice.answer or choice.name) then
+    if vim.list_contains(self.choices, choice.answer or choice.name) then
       table.insert(list, (vim.tbl_extend('force', choice, other[choice.name] or {})))
     end
   end
@@ -458,7 +453,7 @@ end
 ---@param call mcp-tools.Call
 ---@param what string
 function M.notify_denied(call, what)
-  notify.warn(('%s %s'):format(sanitize.line(call.name), what), '`:McpTools approve` asks again')
+  notify.warn(('%s %s'):format(sanitize.line(call.name), what), 'Ask the assistant to try again')
 end
 
 --- Returns whether a question was closed so recently that an answer to the next one may be meant for it.

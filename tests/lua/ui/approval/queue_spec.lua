@@ -159,10 +159,6 @@ describe('the answers', function()
     t.eq({ 'Allow x of this file in this session', 'Always allow x of this file' }, { texts.s, texts.a })
     call.session, call.client = nil, { name = '100%s' }
     t.eq("Allow x of this file by '100%s' until Neovim quits", texts_of(question).s)
-    question.late = true
-    texts = texts_of(question)
-    t.eq({ nil, 'Deny' }, { texts.N, texts.n })
-    t.matches('calls it again', texts.y)
   end)
 end)
 

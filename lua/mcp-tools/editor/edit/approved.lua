@@ -20,20 +20,20 @@ M.WILL_FAIL = 'The call will fail: '
 
 ---@class mcp-tools.ApprovedDiff
 ---@field files table<string, string> name → its removed and added rows
----@field cut string? the text ends in the diff of this file, or "": after a file
----@field notes string other rows, such as why the diff of a file is not shown
+---@field cut string? the diff of this file is not complete
+---@field notes string[] other rows, such as why the diff of a file is not shown
 
 --- Parses the text of a question.
 ---@param text string
 ---@return mcp-tools.ApprovedDiff
 function M.parse(text)
-  local out, rows, notes = { files = {} }, {}, {}
+  local out, rows = { files = {}, notes = {} }, {}
   local name, removed, added = nil, 0, 0 -- numbers of rows that the hunk still has
   for row in vim.gsplit(text, '\n', { plain = true }) do
     local sign = row:sub(1, 1)
     local old_count, new_count = row:match('^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@')
     if vim.startswith(row, '… ') then
-      out.cut, removed, added = name or '', 0, 0
+      out.cut, removed, added = name, 0, 0
     elseif name and (removed > 0 or added > 0) then
       removed, added = removed - (sign == '+' and 0 or 1), added - (sign == '-' and 0 or 1)
       table.insert(rows[name], sign ~= ' ' and row .. '\n' or nil)
@@ -43,14 +43,32 @@ function M.parse(text)
     elseif old_count then
       removed, added = tonumber(old_count) or 1, tonumber(new_count) or 1
     elseif row ~= '' and not vim.startswith(row, '--- ') then
-      table.insert(notes, row .. '\n')
+      table.insert(out.notes, row)
     end
   end
   for file, list in pairs(rows) do
     out.files[file] = table.concat(list)
   end
-  out.notes = table.concat(notes)
   return out
+end
+
+--- Returns the row of a question about a file whose diff is not shown.
+---@param name string
+---@param why string
+---@return string
+function M.not_shown(name, why)
+  return ('The diff of %s cannot be shown: %s\n'):format(name:gsub('%c', '?'), why)
+end
+
+--- Returns whether the question said that the diff of a file is not shown.
+---@param approved mcp-tools.ApprovedDiff
+---@param name string
+---@return boolean
+local function is_named(approved, name)
+  local start = M.not_shown(name, ''):sub(1, -2)
+  return vim.iter(approved.notes):any(function(row)
+    return vim.startswith(row, start)
+  end)
 end
 
 ---@param work mcp-tools.Task
@@ -84,8 +102,7 @@ local function is_shown(work, target, approved)
   local name = buffers.shown(target.bufnr):gsub('%c', '?')
   local shown = approved.files[name]
   if not shown then
-    local is_named = approved.notes:find(name, 1, true) ~= nil
-    return is_named or approved.cut ~= nil or text_diff.are_equal(lines, after)
+    return is_named(approved, name) or text_diff.are_equal(lines, after)
   end
   local function fits(before)
     local rows = changed_rows(work, before, after)

@@ -3,6 +3,7 @@
 --- It never waits: a file that is not open is read asynchronously, and the diff follows when it has been read.
 
 local access = require('mcp-tools.privacy.access')
+local approved = require('mcp-tools.editor.edit.approved')
 local read = require('mcp-tools.privacy.read')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
@@ -32,7 +33,7 @@ local MAX_LINES, MAX_NEW = 8000, 200000
 ---@param code string?
 ---@return string? text nil: there is no such file
 local function unreadable(name, fault, code)
-  return code ~= 'ENOENT' and ('The diff of %s cannot be shown: %s\n'):format(name, fault) or nil
+  return code ~= 'ENOENT' and approved.not_shown(name, fault or 'it cannot be read') or nil
 end
 
 --- Returns the name of a file in a diff. Absolute paths have no prefix.
@@ -108,12 +109,12 @@ function M.of(args, edits_of, opts)
   if not lines then
     return note, not note and errors.new('not_found', ('there is no file %s'):format(name)) or nil
   elseif #lines > MAX_LINES then
-    return ('The diff of %s cannot be shown: it has %d lines.\n'):format(name, #lines)
+    return approved.not_shown(name, ('it has %d lines.'):format(#lines))
   end
   local edits, why
   edits, err, why = edits_of(lines)
   if why then
-    return ('The diff of %s cannot be shown: %s.\n'):format(name, why)
+    return approved.not_shown(name, why .. '.')
   elseif not edits then
     return nil, err
   end
@@ -186,7 +187,7 @@ function M.of_write(args, again)
   end
   local name = access.shown(found.path, project.root())
   if #now > MAX_LINES then
-    return ('The diff of %s cannot be shown: it has %d lines.\n'):format(name, #now)
+    return approved.not_shown(name, ('it has %d lines.'):format(#now))
   end
   local old = before and side('a/', name) or '/dev/null'
   local text = text_diff.unified(before or {}, now, { old = old, new = side('b/', name), context = CONTEXT })

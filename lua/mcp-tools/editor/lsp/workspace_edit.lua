@@ -1,6 +1,7 @@
 --- A `WorkspaceEdit` of a language server as edits of files: previewed, applied atomically, reverted.
 
 local access = require('mcp-tools.privacy.access')
+local approved = require('mcp-tools.editor.edit.approved')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local paths = require('mcp-tools.files.paths')
@@ -193,13 +194,13 @@ end
 function M.preview(plan, root)
   local parts, size = {}, 0
   for _, file in ipairs(plan.files) do
-    local text, err = edit.preview(file.bufnr, file.edits, { root = root })
-    text = text or ('%s: %s\n'):format(file.path, err.message)
-    table.insert(parts, cut(text, MAX_PREVIEW - size))
-    size = size + #text
     if size > MAX_PREVIEW then
-      table.insert(parts, ('… (%d files in all)\n'):format(#plan.files))
-      break
+      table.insert(parts, approved.not_shown(file.path, 'the change is too large.'))
+    else
+      local text, err = edit.preview(file.bufnr, file.edits, { root = root })
+      text = text or approved.not_shown(file.path, err.message)
+      table.insert(parts, cut(text, MAX_PREVIEW - size))
+      size = size + #text
     end
   end
   return table.concat(parts)

@@ -7,6 +7,7 @@ local double = require('lsp_double')
 local project = require('editor_project')
 local queue = require('mcp-tools.ui.approval')
 local t = require('helpers')
+local task = require('mcp-tools.util.task')
 
 local api = vim.api
 
@@ -118,6 +119,23 @@ describe('an edit that was approved', function()
     t.eq(nil, approved.refusal({}, { call = call }, {}))
   end)
 
+  it('is refused for a file that is named only as a part of another name, or after a diff that is cut', function()
+    local diff = '--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-x\n+y\n'
+    local function refusal(text)
+      local list = { { row = 0, col = 0, end_row = 0, end_col = 3, lines = { 'EVIL' } } }
+      local ctx = { root = project.root, call = { approved_preview = text } }
+      local target = { bufnr = main, path = project.root .. '/a.txt', prepared = { list = list } }
+      local err = false
+      task.run({}, function(work) err = approved.refusal(work, ctx, { target }) end, function() end)
+      t.wait(function() return err ~= false end)
+      return err and err.code
+    end
+    t.eq('stale', refusal(diff .. approved.not_shown('data.txt', 'it has 9000 lines.')))
+    t.eq('stale', refusal(diff .. approved.not_shown('b.txt', 'it is not a.txt')))
+    t.eq('stale', refusal(diff .. '… and 7 more lines\n'))
+    t.eq(nil, refusal(diff .. approved.not_shown('a.txt', 'it has 9000 lines.')))
+  end)
+
   it('may have many rows', function()
     local diff = '--- a/x\n+++ b/x\n@@ -0,0 +1,200000 @@\n' .. ('+a line of text of a usual length\n'):rep(200000)
     t.eq(200000 * 34, #approved.parse(diff).files.x) -- joined row by row, this takes minutes
@@ -139,9 +157,10 @@ describe('an edit that was approved', function()
       '',
     }, '\n')
     local files = { ['x.lua'] = '--- b/y\n+++ b/z\n', ['/tmp/new'] = '+n\n' }
-    t.eq({ files = files, notes = '' }, approved.parse(diff))
+    t.eq({ files = files, notes = {} }, approved.parse(diff))
     local cut = approved.parse('--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-a\n… and 3 more lines\n')
-    t.eq({ files = { x = '-a\n' }, notes = '', cut = 'x' }, cut)
-    t.matches('of x cannot', approved.parse('The diff of x cannot be shown: it is too long\n').notes)
+    t.eq({ files = { x = '-a\n' }, notes = {}, cut = 'x' }, cut)
+    local note = approved.not_shown('x', 'it is too long.')
+    t.eq({ note:sub(1, -2) }, approved.parse(note).notes)
   end)
 end)

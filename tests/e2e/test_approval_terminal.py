@@ -122,7 +122,7 @@ async def test_keys_inside_the_window_answer(screen: Terminal, bridge: Bridge) -
     async with connect(bridge, "sessions") as client:
         call = await enter()
         await screen.type("N")
-        await screen.shows("Why not?")
+        await screen.shows("Reason for the assistant")
         await screen.enter("wrong file")
         assert "wrong file" in await denied(call)
         call = await enter()
@@ -166,7 +166,7 @@ async def test_the_frame_names_the_keys_that_answer(screen: Terminal, bridge: Br
         await screen.command("only")
         await screen.shows(" CTRL-W w then")
         await screen.press("C-w", "w")
-        inside = await screen.shows("y once", "n deny", "N deny, why", "s session", "a always", "X never")
+        inside = await screen.shows("y once", "n deny", "N reason", "s session", "a always all", "? keys")
         assert "CTRL-W" not in inside
         await screen.question_settled()
         await screen.type("n")
@@ -344,7 +344,7 @@ async def test_commands_show_and_change_decisions(screen: Terminal, bridge: Brid
         await screen.shows("risky is now denied")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
         await screen.command("McpTools audit")
-        await screen.shows("allow  risky  (user: always)  done", "(ledger)  failed")
+        await screen.shows("allow  risky  (user: always)", ": done in", "deny   risky  (ledger)", "Continue")
         await screen.type(":McpTools trust ri")
         await screen.press("Tab")
         await screen.shows(":McpTools trust risky")

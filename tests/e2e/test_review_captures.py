@@ -104,7 +104,7 @@ async def test_an_inline_review_of_several_files_and_agents(screen: Terminal, ke
     await screen.type("?")
     await keep("keys")
     await screen.type("qyN")
-    await screen.shows("Why not?")
+    await screen.shows("Reason for the assistant")
     await screen.enter("it is used")
     await screen.shows("1 of 3 hunks left")
     await keep("decided-in-part")

@@ -82,7 +82,7 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         await screen.type("y")
         await screen.shows("2 of 3 hunks left")
         await screen.type("N")
-        await screen.shows("Why not?")
+        await screen.shows("Reason for the assistant")
         await screen.enter("fourth is needed")
         await screen.shows("1 of 3 hunks left", "rejected: fourth is needed")
         await screen.type("y")

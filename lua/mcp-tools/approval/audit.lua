@@ -77,6 +77,7 @@ function M.record(call)
     by = decision.by,
     outcome = outcome.state,
     code = outcome.error and outcome.error.code or nil,
+    reason = not decision.allowed and outcome.error and outcome.error.message or nil,
     ms = ms_between(call.created_at, call.ended_at),
     waited_ms = ms_between(call.created_at, call.started_at),
     pid = PID,
@@ -90,7 +91,9 @@ function M.record(call)
     pause()
     entry.time = time_of(entry.time --[[@as integer]])
     entry.session = session and hash_of(session) or nil
-    entry.client, entry.client_version = short_text(entry.client), short_text(entry.client_version)
+    for _, field in ipairs({ 'client', 'client_version', 'reason' }) do
+      entry[field] = short_text(entry[field])
+    end
     entry.args_sha256 = text and vim.fn.sha256(text) or nil
     return vim.json.encode(entry)
   end)

@@ -193,7 +193,8 @@ local function trust_lines()
     table.insert(lines, '  until this is fixed, every call needs approval' .. hint)
   end
   table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
-  table.insert(lines, '  trusted and verified: runs; untrusted: asks; denied: never runs')
+  table.insert(lines, '  trusted and verified: runs; untrusted: asks, except for what is always allowed; denied: never')
+  table.insert(lines, '  :McpTools trust TOOL untrusted also forgets what is always allowed')
   add_questions(lines)
   local silenced = gateway.grants.silenced
   if next(silenced) then
@@ -274,18 +275,27 @@ M.trust = {
 --- In bytes: about two thousand calls.
 local AUDIT_TAIL = 512 * 1024
 
+--- Why calls were allowed that nobody was asked about.
+local BY = { annotations = 'it only reads', needs_approval = 'its rule needs no approval', ledger = 'you trust it' }
+
 ---@param entry table
 ---@return string
 local function line_of(entry)
   local who, ms = entry.client or entry.host or '?', tonumber(entry.ms) or 0
-  return ('%s  %-5s  %s  (%s)  %s in %s, for %s%s'):format(
+  local text = ('%s in %s'):format(
+    tostring(entry.outcome),
+    ms < 1000 and ('%.1f ms'):format(ms) or ('%.1f s'):format(ms / 1000)
+  )
+  if entry.decision == 'deny' then
+    text = tostring(entry.reason or 'not run'):gsub('^%S+ was not run: ', '')
+  end
+  return ('%s  %-5s  %s  (%s)  for %s: %s%s'):format(
     (tostring(entry.time):match('T(%d+:%d+:%d+)')),
     tostring(entry.decision),
     sanitize.line(tostring(entry.tool)),
-    tostring(entry.by),
-    tostring(entry.outcome),
-    ms < 1000 and ('%.1f ms'):format(ms) or ('%.1f s'):format(ms / 1000),
+    entry.decision == 'allow' and BY[entry.by] or tostring(entry.by),
     sanitize.line(tostring(who)),
+    sanitize.line(text),
     entry.session and ', session ' .. tostring(entry.session) or ''
   )
 end

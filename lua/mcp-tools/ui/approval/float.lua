@@ -13,6 +13,9 @@ local api = vim.api
 
 local M = { serial = true }
 
+--- Number of answers in the footer before the key of the help.
+local LAST_SHOWN = 6
+
 --- Returns the ways to answer from outside the window, the quickest first.
 ---@param window integer
 ---@return { [1]: string, [2]: string }[] keys and their descriptions
@@ -40,7 +43,7 @@ local function footer_of(question, window, width)
     list = vim.tbl_map(function(choice)
       return { choice.key, choice.text }
     end, question:offered())
-    table.insert(list, { '?', 'keys' })
+    table.insert(list, math.min(#list, LAST_SHOWN) + 1, { '?', 'keys' }) -- what does not fit is only in the help
   else
     list = ways(window)
   end

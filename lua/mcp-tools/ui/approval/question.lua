@@ -82,7 +82,7 @@ local CHOICES = {
   { name = 'once', key = 'y', text = 'once', long = 'Allow once' },
   { name = 'review', key = 'r', text = 'review', long = 'Review the change hunk by hunk' },
   { name = 'deny', key = 'n', text = 'deny', long = 'Deny' },
-  { name = 'reason', answer = 'deny', key = 'N', text = 'deny, why', long = 'Deny, and tell the assistant why' },
+  { name = 'reason', answer = 'deny', key = 'N', text = 'reason', long = 'Deny, and tell the assistant why' },
   { name = 'session', key = 's', text = 'session', long = 'Allow it in this session' },
   { name = 'always', key = 'a', text = 'always', long = 'Always allow it in this project' },
   { name = 'never', key = 'X', text = 'never', long = 'Never allow it in this project' },
@@ -111,7 +111,7 @@ local function special(question, name)
       sanitize.line(call.client.name or call.host)
     )
   end
-  out.always = { long = ('Always allow %s in this project'):format(scope) }
+  out.always = { text = 'always all', long = ('Always allow %s in this project'):format(scope) }
   if (call.definition or {}).always_ignores then
     out.always = { text = 'always this', long = ('Always allow this exact %s in this project'):format(name) }
   elseif question.files then
@@ -425,10 +425,12 @@ end
 --- Asks the user why the call is denied, then denies it. Without a reason the question stays open.
 ---@param stays_open? fun() called if no reason was given
 function Question:deny_because(stays_open)
-  vim.ui.input({ prompt = 'Why not? ' }, function(reason)
+  vim.ui.input({ prompt = 'Reason for the assistant (empty: back): ' }, function(reason)
     if reason and vim.trim(reason) ~= '' then
       local ok, why = self:answer('deny', nil, vim.trim(reason))
-      if not ok then
+      if ok then
+        notify.info('denied; the assistant gets the reason')
+      else
         notify.warn(why)
       end
     elseif stays_open and not self.closed then

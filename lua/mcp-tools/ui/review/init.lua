@@ -443,7 +443,7 @@ function M.no_because()
   end
   with_hunk(function(review, file, hunk)
     local one = review.files[file].hunks[hunk]
-    vim.ui.input({ prompt = 'Why not? ' }, function(reason)
+    vim.ui.input({ prompt = 'Reason for the assistant (may be empty): ' }, function(reason)
       api.nvim_echo({ { '' } }, false, {}) -- clears the prompt
       local i = reason and not review.ended and index_of(review.files[file], one)
       if i then

@@ -5,6 +5,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
 
@@ -64,6 +65,9 @@ local function reload(bufnr)
   end)
   if api.nvim_buf_is_valid(bufnr) then -- an autocommand may have deleted it
     vim.bo[bufnr].buflisted = is_listed
+  end
+  if api.nvim_buf_is_loaded(bufnr) then
+    highlighting.guard(bufnr)
   end
 end
 
@@ -180,6 +184,7 @@ local function check_file(bufnr, path, stat)
     M.notify_servers(path, 'Changed')
     return 'conflict'
   elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
+    highlighting.guard(bufnr)
     M.notify_servers(path, 'Changed')
     return 'reloaded'
   end

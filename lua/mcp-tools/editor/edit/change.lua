@@ -8,6 +8,7 @@ local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local text_diff = require('mcp-tools.editor.text.diff')
 local garbage = require('mcp-tools.util.garbage')
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
@@ -194,6 +195,7 @@ function M.undo(done)
     if not text_diff.are_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- there is no undo tree
       log.guard('undoing an edit', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
     end
+    highlighting.guard(bufnr)
   end)
   vim.bo[bufnr].modified = done.modified
   return true
@@ -236,11 +238,16 @@ function M.change(bufnr, edits, changedtick, opts)
   done.before = changedtick and opts and opts.lines or api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local tree = vim.fn.undotree(bufnr)
   done.seq, done.steps = tree.seq_cur, { tree.seq_last + 1 }
+  local count = api.nvim_buf_line_count(bufnr)
   local ok, thrown = pcall(function()
     break_undo(bufnr)
     for i = #parts, 1, -1 do
       local at = parts[i]
       api.nvim_buf_set_text(bufnr, at.row, at.col, at.end_row, at.end_col, at.lines)
+    end
+    if #parts > 0 then
+      local last = parts[#parts].end_row + 1 + api.nvim_buf_line_count(bufnr) - count
+      highlighting.guard(bufnr, parts[1].row, last)
     end
     break_undo(bufnr)
   end)

@@ -1,5 +1,7 @@
 --- Syntax trees by tree-sitter, parsed in time slices, so that large files do not block the main thread.
 
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
+
 local M = {}
 
 local NEW = vim.fn.has('nvim-0.11') == 1
@@ -76,29 +78,14 @@ local function has_long_line(source)
   return false
 end
 
---- Maximum number of nested blocks in one line. At about 250 an assertion in the Markdown parser aborts Neovim.
-local MAX_BLOCKS = 200
-
---- Counts the possible nested blocks of a line of Markdown.
----@param line string
----@return number
-local function blocks_of(line)
-  local prefix = line:match('^[%s>%d%-+*.)]*')
-  local _, quotes = prefix:gsub('>', '')
-  local _, items = prefix:gsub('[-+*.)]%f[%s]', '')
-  local _, spaces = prefix:gsub(' ', '')
-  local _, tabs = prefix:gsub('\t', '')
-  return quotes + items + spaces / 2 + tabs * 2
-end
-
 --- Returns why lines must not be parsed.
 ---@param lines string[]
 ---@param lang string
 ---@return string?
 function M.refusal(lines, lang)
   for _, line in ipairs(lang == 'markdown' and lines or {}) do
-    if #line > MAX_BLOCKS / 2 and blocks_of(line) > MAX_BLOCKS then
-      return ('one of its lines has more than %d nested blocks'):format(MAX_BLOCKS)
+    if highlighting.is_nested(line) then
+      return ('one of its lines has more than %d nested blocks'):format(highlighting.MAX_BLOCKS)
     end
   end
 end

@@ -3,6 +3,7 @@
 --- The user's cursor stays in its window. Terminals, floats and windows with 'winfixbuf' are not used.
 
 local errors = require('mcp-tools.errors')
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 
 local api, fn = vim.api, vim.fn
 
@@ -117,6 +118,7 @@ function M.show(bufnr, place)
   if err then
     return nil, err
   end
+  highlighting.guard(bufnr)
   -- The swap file is created now; do not ask about one of another Neovim.
   local shortmess = vim.o.shortmess
   vim.cmd('noautocmd set shortmess+=AF')

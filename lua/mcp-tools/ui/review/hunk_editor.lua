@@ -1,6 +1,7 @@
 --- Small window in which the user edits the new text of a hunk.
 
 local help = require('mcp-tools.ui.window.help')
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local inline = require('mcp-tools.ui.review.inline')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
@@ -22,7 +23,7 @@ function M.open(lines, filetype, written, closed)
   vim.bo[buffer].bufhidden = 'wipe'
   api.nvim_buf_set_name(buffer, ('mcp-tools://hunk/%d'):format(buffer))
   inline.set_first_text(buffer, #lines > 0 and lines or { '' })
-  vim.bo[buffer].filetype = filetype
+  highlighting.set_filetype(buffer, filetype)
   vim.bo[buffer].modified = false
   local height = math.max(3, math.min(#lines + 1, MAX_HEIGHT))
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })

@@ -4,6 +4,7 @@
 --- `:w` writes nothing.
 
 local diff = require('mcp-tools.ui.window.diff')
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local render = require('mcp-tools.ui.window.render')
 local visible = require('mcp-tools.ui.review.visible')
 
@@ -244,7 +245,7 @@ local function new_file_buffer(file)
   buffers[file] = bufnr
   api.nvim_buf_set_name(bufnr, ('mcp-tools://new/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
   M.set_first_text(bufnr, file:proposed())
-  vim.bo[bufnr].filetype = vim.filetype.match({ filename = file.path, buf = bufnr }) or ''
+  highlighting.set_filetype(bufnr, vim.filetype.match({ filename = file.path, buf = bufnr }) or '')
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_set_extmark(bufnr, SPACE, 0, 0, {
     end_row = api.nvim_buf_line_count(bufnr) - 1,
@@ -307,6 +308,7 @@ end
 ---@return mcp-tools.ReviewWindow[] windows including the current one
 function M.open(file)
   local bufnr = buffer_of(file)
+  highlighting.guard(bufnr)
   vim.cmd("normal! m'")
   local found = vim.iter(api.nvim_tabpage_list_wins(0)):find(function(window)
     return api.nvim_win_get_buf(window) == bufnr and api.nvim_win_get_config(window).relative == ''

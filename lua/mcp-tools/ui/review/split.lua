@@ -1,5 +1,6 @@
 --- Review side by side in a tab page: the file on the left, the proposed text on the right.
 
+local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local inline = require('mcp-tools.ui.review.inline')
 local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
@@ -85,7 +86,7 @@ local function proposed_buffer(file, typed)
   local bufnr = api.nvim_create_buf(false, true)
   api.nvim_buf_set_name(bufnr, ('mcp-tools://proposed/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
   inline.set_first_text(bufnr, file:proposed())
-  vim.bo[bufnr].filetype = vim.bo[file.bufnr].filetype
+  highlighting.set_filetype(bufnr, vim.bo[file.bufnr].filetype)
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_attach(bufnr, false, {
     on_lines = function()
@@ -110,6 +111,7 @@ function M.open(file, typed)
   if not file.bufnr then
     return inline.open(file)
   end
+  highlighting.guard(file.bufnr)
   local proposed = proposed_buffer(file, typed)
   local switchbuf = vim.o.switchbuf
   vim.o.switchbuf = '' -- do not reuse a window of the user
@@ -203,6 +205,7 @@ function M.update(files)
   vim.bo[pair.proposed].modifiable = true
   local changed = vim.list_slice(lines, first + 1, #lines - last)
   api.nvim_buf_set_lines(pair.proposed, first, #now - last, false, changed)
+  highlighting.guard(pair.proposed, first, #lines - last)
   vim.bo[pair.proposed].modifiable = pair.file.editable
   if M.has(pair.file) then
     api.nvim_win_call(pair.right, function()

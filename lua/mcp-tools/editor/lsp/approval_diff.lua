@@ -56,13 +56,13 @@ local function state_of(bufnr, path)
   return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or ''
 end
 
---- Identifies a change by its arguments. The cursor is part of it where they name no place, since it may move.
+--- Identifies a change by its arguments. The cursor is part of it where it is the place, since it may move.
 ---@param what string
 ---@param args table
 ---@return string
 local function key_of(what, args)
   local known = vim.tbl_extend('force', args, { preview = false, timeout_ms = 0 })
-  if not args.line and not args.symbol then
+  if not (args.line or args.symbol or args.apply or args.new_path) then
     known.cursor = { api.nvim_get_current_buf(), unpack(api.nvim_win_get_cursor(0)) }
   end
   return what .. canonical_json.text(known)

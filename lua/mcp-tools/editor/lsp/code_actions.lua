@@ -215,24 +215,16 @@ function M.is_listed(id)
   return by_id:get(id) ~= nil
 end
 
---- Returns the buffer of a listed action with its changedtick.
----@param id string
----@return table<integer, integer>
-function M.tick(id)
-  local listed = by_id:get(id)
-  return { [listed.bufnr] = listed.changedtick }
-end
-
---- Returns the text that is shown for approval of an action.
+--- Returns what an action is called until its diff is known.
 ---@param id string
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.preview(id)
+function M.title(id)
   local listed, err = usable(id)
   if not listed then
     return nil, err
   end
-  return listed.diff or ('%s: %s'):format(listed.client.name, server_text.text(listed.action.title))
+  return ('%s: %s'):format(listed.client.name, server_text.text(listed.action.title))
 end
 
 --- Applies a listed action.
@@ -241,6 +233,8 @@ end
 ---@param dry_run boolean
 ---@return table?
 ---@return mcp-tools.Error? err
+---@return string? text of a dry run, for approval
+---@return table<integer, integer>? ticks buffer → changedtick of the texts in it
 function M.apply(ctx, id, dry_run)
   local listed, err = usable(id)
   if not listed then
@@ -278,7 +272,8 @@ function M.apply(ctx, id, dry_run)
     return nil, errors.new('tool_error', 'apply: the action has neither an edit nor a command')
   end
   listed.diff = answer.diff
-  return workspace_edit.bounded(answer)
+  local text = (answer.diff or '') .. (answer.note and answer.note .. '\n' or '')
+  return workspace_edit.bounded(answer), nil, text, { [listed.bufnr] = listed.changedtick }
 end
 
 return M

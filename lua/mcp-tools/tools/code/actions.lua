@@ -92,9 +92,9 @@ local function run(ctx, args)
     end
     id = found[1].id
   end
-  local answer, err = code_actions.apply(ctx, id, args.preview)
+  local answer, err, text, ticks = code_actions.apply(ctx, id, args.preview)
   if answer and args.preview then
-    approval_diff.keep(METHOD, args, answer.diff or '', code_actions.tick(id))
+    approval_diff.keep(METHOD, args, text --[[@as string]], ticks --[[@as table]])
   end
   return answer, err
 end
@@ -142,7 +142,11 @@ return {
     if not args.apply then
       return nil
     elseif code_actions.is_listed(args.apply) or not (args.path or args.bufnr) then
-      return code_actions.preview(args.apply)
+      local title, fault = code_actions.title(args.apply)
+      if not title then
+        return nil, fault
+      end
+      return approval_diff.preview(METHOD, args, title, run, again)
     end
     local err = approval_diff.refusal(args, METHOD)
     if err then

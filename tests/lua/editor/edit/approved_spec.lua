@@ -37,14 +37,14 @@ describe('an edit that was approved', function()
     project.close()
   end)
 
-  --- Starts a call and waits until its question has a diff.
-  local function ask(name, args)
+  --- Starts a call and waits until its question has a diff, or this text.
+  local function ask(name, args, wanted)
     local call = core.get().executor:execute(name, args, { kind = 'tool', host = 'mcp', client = { name = 'agent' } })
     local question
     t.wait(function()
       question = queue.current()
       local text = question and Question.preview_of(question)
-      return text and text:find('\n@@ ') ~= nil
+      return text and text:find(wanted or '\n@@ ') ~= nil
     end)
     return call, question
   end
@@ -65,11 +65,21 @@ describe('an edit that was approved', function()
       changes[vim.uri_from_bufnr(other)] = state.is_different and edits or nil
       return { changes = changes }
     end
-    local capabilities = { codeActionProvider = true, renameProvider = true }
+    local capabilities = {
+      codeActionProvider = { resolveProvider = true },
+      executeCommandProvider = { commands = { 'do' } },
+      renameProvider = true,
+    }
     local d = double.start(main, project.root, capabilities, {
       ['textDocument/rename'] = function(params) return change(params.newName) end,
       ['textDocument/codeAction'] = function()
-        return { { title = 'Fix it', kind = 'quickfix', edit = change(state.is_different and 'EVIL' or 'SAFE') } }
+        return {
+          { title = 'Fix it', kind = 'quickfix', data = state.is_different and 'EVIL' or 'SAFE' },
+          { title = 'Run it', command = { title = 'Run it', command = 'do' } },
+        }
+      end,
+      ['codeAction/resolve'] = function(action)
+        return vim.tbl_extend('error', action, { edit = change(state.resolved or action.data) })
       end,
     })
     d:publish(main, nil, {})
@@ -95,6 +105,42 @@ describe('an edit that was approved', function()
     t.eq(true, question:answer('once'))
     refused(call)
     t.eq('one', api.nvim_buf_get_lines(main, 0, 1, false)[1])
+  end)
+
+  local function listed(title)
+    local call = core.get().executor:execute(
+      'code_actions',
+      { path = 'a.txt' },
+      { kind = 'tool', host = 'mcp', client = { name = 'agent' } }
+    )
+    t.eq(nil, t.ended(call, 20000).error)
+    return t.ok(call.outcome.payload.text:match('(a%d+%-%x+)[^\n]*: ' .. title))
+  end
+
+  it('is shown for a code action by its id, and applied wherever the cursor is', function()
+    local state = server()
+    local id = listed('Fix it')
+    local call, question = ask('code_actions', { apply = id })
+    t.matches('%-one\n%+SAFE\n', question.preview)
+    vim.cmd.buffer(other)
+    t.eq(true, question:answer('once'))
+    t.eq(nil, t.ended(call, 20000).error)
+    t.eq('SAFE', api.nvim_buf_get_lines(main, 0, 1, false)[1])
+    id = listed('Fix it')
+    state.resolved = 'EVIL'
+    call, question = ask('code_actions', { apply = id })
+    t.matches('%+EVIL', question.preview)
+    t.eq(true, question:answer('deny'))
+    t.ended(call)
+  end)
+
+  it('of a code action with a command says that its changes are not known', function()
+    server()
+    for _, args in ipairs({ { apply = listed('Run it') }, { path = 'a.txt', apply = 'Run it' } }) do
+      local call, question = ask('code_actions', args, 'it runs do in double, whose changes are not known before')
+      t.eq(true, question:answer('deny'))
+      t.ended(call)
+    end
   end)
 
   it('is applied if nothing has changed, or if the user has typed elsewhere', function()

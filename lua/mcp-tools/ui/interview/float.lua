@@ -55,8 +55,7 @@ local function footer_of(interview, place, window, width)
     table.insert(list, not typing and { 'i', 'type' } or nil)
     table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
     table.insert(list, answers.at > 1 and { 'CTRL-P', 'back' } or nil)
-    table.insert(list, { typing and '<Esc><Esc>' or '<Esc>', 'cancel' })
-    vim.list_extend(list, typing and {} or { { 'q', 'later' }, { '?', 'keys' } })
+    vim.list_extend(list, typing and {} or { { 'q', 'later' }, { 'X', 'cancel' }, { '?', 'keys' } })
   else
     local lead, map_mode = float.command_keys()
     local lhs = float.mapped_key(map_mode, 'answer')
@@ -66,6 +65,7 @@ local function footer_of(interview, place, window, width)
   return render.keys(list, width)
 end
 
+local LATER = 'answer later: the interview stays open'
 --- Height of the field without and with choices.
 local FIELD_ROWS, SMALL_FIELD_ROWS = 3, 1
 
@@ -303,17 +303,21 @@ local function keys()
   local function later()
     keeper:leave()
   end
-  local function escape(shown)
-    cancel(shown.interview)
-  end
   local question = {
     ['<CR>'] = { 'n', keeper:key(confirm), 'answer' },
     ['<Space>'] = { 'n', keeper:key(choose), 'choose' },
     ['<Tab>'] = { 'n', keeper:key(tab, 1), 'next choice' },
     ['<S-Tab>'] = { 'n', keeper:key(tab, -1), 'previous choice' },
     ['<C-P>'] = { 'n', keeper:key(back), 'previous question' },
-    ['<Esc>'] = { 'n', keeper:key(escape), 'cancel the interview' },
-    q = { 'n', keeper:key(later), 'answer later: the interview stays open' },
+    ['<Esc>'] = { 'n', keeper:key(later), LATER },
+    q = { 'n', keeper:key(later), LATER },
+    X = {
+      'n',
+      keeper:key(function(shown)
+        cancel(shown.interview)
+      end),
+      'cancel: answer none of the questions',
+    },
   }
   local field = {
     ['<CR>'] = { both, keeper:key(advance), 'answer' },
@@ -322,6 +326,7 @@ local function keys()
     ['<C-P>'] = { both, question['<C-P>'][2], 'previous question' },
     ['<Esc>'] = question['<Esc>'],
     q = question.q,
+    X = question.X,
   }
   for i = 1, 9 do
     question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }

@@ -142,7 +142,9 @@ local function run_revert(change, done)
     end
     edits.clear()
     if change.is_new then
-      notify.info(shown(change) .. ' was deleted')
+      local bufnr = changes.buffer(change)
+      local is_shown = bufnr and #vim.fn.win_findbuf(bufnr) > 0
+      notify.info(shown(change) .. ' was deleted' .. (is_shown and '; its window keeps the text' or ''))
       return done and done()
     end
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
@@ -158,7 +160,7 @@ end
 ---@param change mcp-tools.Change
 ---@param done? fun()
 local function revert_change(change, done)
-  if not change.is_new then
+  if not change.is_new or change.reverted then
     return run_revert(change, done)
   end
   local prompt = ('This change created %s. Delete the file?'):format(shown(change))

@@ -185,6 +185,8 @@ describe('file_edit', function()
     refused('validation_error', 'fewer rows', { patch = '--- a/b.lua\n+++ b/b.lua\n@@ -1,3 +1,3 @@\n x\n' })
     refused('not_found', 'patch: hunk 1: .*\nnothing', { patch = '*** Update File: b.lua\n-nothing\n+x\n' })
     refused('validation_error', 'edits or patch', {})
+    local definition = core.get().registry.entries.tools.file_edit
+    t.matches('edits or patch', select(2, definition.preview({ path = 'a.lua' })).message) -- so nobody is asked
     local both = { patch = '--- a', edits = { { path = 'b.lua', new_text = '' } } }
     refused('validation_error', 'cannot be combined', both)
     project.write('.env', 'x\n')

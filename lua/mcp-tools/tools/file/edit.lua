@@ -94,6 +94,9 @@ end
 ---@return mcp-tools.EditGroup[]?
 ---@return mcp-tools.Error? err
 local function groups_of(args)
+  if not args.edits then
+    return nil, errors.new('validation_error', 'edits: is missing; give edits or patch')
+  end
   local groups, by_place = {}, {}
   for i, one in ipairs(args.edits) do
     local path, bufnr = one.path, one.bufnr
@@ -324,9 +327,6 @@ return {
   previewed = { 'edits' },
   preview = preview_all,
   run = function(ctx, args)
-    if not args.edits then
-      return nil, errors.new('validation_error', 'edits: is missing; give edits or patch')
-    end
     local groups, err = groups_of(args)
     if not groups then
       return nil, err

@@ -125,6 +125,22 @@ describe('many calls of editor_quickfix', function()
     t.eq(false, needs({ action = 'append', list = 'quickfix', places = list }))
   end)
 
+  it('resolve each path once, and are refused if they are too long together', function()
+    local places = t.list(1000, function(i) return ('deep/%sf%d.txt:1: x'):format(('x/'):rep(20), i % 2) end)
+    local resolve, count = vim.uv.fs_realpath, 0
+    vim.uv.fs_realpath = function(...)
+      count = count + 1
+      return resolve(...)
+    end
+    local value, err = call('editor_quickfix', { places = places })
+    vim.uv.fs_realpath = resolve
+    t.eq({ nil, 1000 }, { err, value.total })
+    t.ok(count < 50, count)
+    places = t.list(1000, function(i) return ('%sf%d.txt:1: x'):format(('x/'):rep(200), i) end)
+    refused('editor_quickfix', 'too_large', 'use several calls', { places = places })
+    refused('editor_quickfix', 'validation_error', 'places%[0%]', { places = { 'a\0b:1: x' } })
+  end)
+
   it('append up to a limit', function()
     local list = vim.fn['repeat']({ { text = 'x' } }, 1000)
     for _ = 1, 10 do

@@ -3,6 +3,7 @@
 local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local errors = require('mcp-tools.errors')
+local paths = require('mcp-tools.files.paths')
 local quickfix = require('mcp-tools.editor.quickfix')
 local redact = require('mcp-tools.privacy.redact')
 local result = require('mcp-tools.editor.result')
@@ -15,6 +16,8 @@ local ACTIONS = { append = 'a', replace = 'r' }
 local KIND = 'mcp-tools'
 --- Maximum number of files without a buffer in a call without approval: Neovim creates a buffer for each.
 local MAX_NEW_FILES = 100
+--- Maximum size of all paths and texts of a call.
+local MAX_BYTES = 256 * 1024
 
 -- Filling -------------------------------------------------------------------------------------------------------------
 
@@ -35,72 +38,99 @@ local function entry_of(place)
   return { path = path, line = tonumber(line), column = tonumber(column), end_line = tonumber(last), text = text }
 end
 
---- Converts a place for Neovim.
----@param place string|table
----@param i integer
----@return table?
----@return mcp-tools.Error? err
-local function item_of(place, i)
-  local entry = entry_of(place)
-  if not entry.path then
-    return quickfix.item(entry)
-  elseif not entry.line then
-    local text = "places[%d]: no line; write it as 'path:line: text'"
-    return nil, errors.new('validation_error', text:format(i - 1))
-  elseif math.max(entry.line, entry.column or 0, entry.end_line or 0, entry.end_column or 0) > MAX then
-    return nil, errors.new('validation_error', ('places[%d]: a number is too large'):format(i - 1))
+--- Checks the places of a call, without resolving their paths.
+---@param list mcp-tools.QuickfixList
+---@param args table
+---@return mcp-tools.Error?
+local function fault_of(list, args)
+  local bytes = 0
+  for i, place in ipairs(args.places) do
+    bytes = bytes + (type(place) == 'table' and #(place.path or '') + #(place.text or '') or #place)
+    if bytes > MAX_BYTES then
+      local text = 'places: together longer than %d bytes; use several calls with action "append"'
+      return errors.new('too_large', text:format(MAX_BYTES))
+    end
+    local entry = entry_of(place)
+    if entry.path and not entry.line then
+      local text = "places[%d]: no line; write it as 'path:line: text'"
+      return errors.new('validation_error', text:format(i - 1))
+    elseif math.max(entry.line or 0, entry.column or 0, entry.end_line or 0, entry.end_column or 0) > MAX then
+      return errors.new('validation_error', ('places[%d]: a number is too large'):format(i - 1))
+    end
   end
-  local path, err = buffers.resolve(entry.path, ('places[%d]'):format(i - 1))
-  if not path then
-    return nil, err
+  local size = args.action == 'append' and quickfix.get({ window = list.window }, { size = 0 }).size or 0
+  if size + #args.places > quickfix.MAX_ENTRIES then
+    local text = 'places: the list already has %d; the maximum is %d; create a new list'
+    return errors.new('too_large', text:format(size, quickfix.MAX_ENTRIES))
   end
-  return quickfix.item(vim.tbl_extend('force', entry, { path = path }), buffers.of_path(path))
 end
 
 --- Returns the items for the places of a call.
----@param list mcp-tools.QuickfixList
 ---@param args table
+---@param pause fun()
 ---@return table[]?
 ---@return mcp-tools.Error? err
-local function items_of(list, args)
-  local items = {}
+local function items_of(args, pause)
+  local items, of_path = {}, buffers.of_paths()
+  local known = {} ---@type table<string, { bufnr: integer, loaded: integer? }>
   for i, place in ipairs(args.places) do
-    local item, err = item_of(place, i)
-    if not item then
-      return nil, err
+    local entry = entry_of(place)
+    local name = entry.path
+    if name and not known[name] then
+      local path, err = buffers.resolve(name, ('places[%d]'):format(i - 1))
+      if not path then
+        return nil, err
+      end
+      local loaded = of_path(path)
+      local ok, bufnr = pcall(vim.fn.bufadd, path) -- each name that Neovim looks up takes 0.1 ms
+      if not loaded and not ok then
+        return nil, errors.new('validation_error', ('places[%d]: is not a valid path'):format(i - 1))
+      end
+      known[name] = {
+        bufnr = loaded or bufnr --[[@as integer]],
+        loaded = loaded,
+      }
     end
-    items[i] = item
-  end
-  local size = args.action == 'append' and quickfix.get({ window = list.window }, { size = 0 }).size or 0
-  if size + #items > quickfix.MAX_ENTRIES then
-    local text = 'places: the list already has %d; the maximum is %d; create a new list'
-    return nil, errors.new('too_large', text:format(size, quickfix.MAX_ENTRIES))
+    local found = known[name] or {}
+    items[i] = quickfix.item(entry, found.loaded)
+    items[i].bufnr, items[i].filename = found.bufnr, nil
+    pause()
   end
   return items
 end
 
---- Counts the files of places that have no buffer.
+--- Returns whether places name more files without a buffer than a call may add without approval. Paths with too many
+--- components to resolve are not counted further.
 ---@param places (string|table)[]
----@return integer
-local function count_new_files(places)
-  local count, seen, of_path = 0, {}, buffers.of_paths()
+---@return boolean
+local function has_many_new_files(places)
+  local count, seen, of_path, walked = 0, {}, buffers.of_paths(), paths.walked()
   for _, place in ipairs(places) do
     local name = entry_of(place).path
     if name and not seen[name] then
       seen[name] = true
-      local path = buffers.resolve(name)
-      count = count + (path and not of_path(path) and 1 or 0)
+      local path = paths.resolve(name, walked)
+      count = count + (of_path(path) and 0 or 1)
+      if count > MAX_NEW_FILES or walked.left < 0 then
+        return true
+      end
     end
   end
-  return count
+  return false
 end
 
+---@param ctx mcp-tools.Ctx
 ---@param list mcp-tools.QuickfixList
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
-local function fill(list, args)
-  local items, err = items_of(list, args)
+local function fill(ctx, list, args)
+  local err = fault_of(list, args)
+  if err then
+    return nil, err
+  end
+  local items
+  items, err = items_of(args, time_slice.of(ctx))
   if not items then
     return nil, err
   end
@@ -220,25 +250,26 @@ return {
     elseif args.action == 'new' and quickfix.is_full(quickfix.find(args), KIND) then
       return 'it removes the oldest list from the stack'
     end
-    return count_new_files(args.places) > MAX_NEW_FILES and 'it creates buffers for many files' or false
+    local is_valid = not fault_of(quickfix.find(args), args)
+    return is_valid and has_many_new_files(args.places) and 'it creates buffers for many files' or false
   end,
   preview = function(args)
     local list = quickfix.find(args)
-    local items, err = items_of(list, args)
-    if not items then
+    local err, count = fault_of(list, args), #args.places
+    if err then
       return nil, err
     elseif args.action == 'new' then
-      return ('A new list of %s.'):format(entries(#items))
+      return ('A new list of %s.'):format(entries(count))
     end
     local about = quickfix.get({ window = list.window }, { size = 0, title = 0 })
     local size = about.size or 0
     local text = 'The list "%s" has %d entries now, and %d afterwards.'
-    return text:format(sanitize.line(about.title or ''), size, (args.action == 'append' and size or 0) + #items)
+    return text:format(sanitize.line(about.title or ''), size, (args.action == 'append' and size or 0) + count)
   end,
   run = function(ctx, args)
     local list = quickfix.find(args)
     if args.places then
-      return fill(list, args)
+      return fill(ctx, list, args)
     end
     return read(ctx, list, args)
   end,

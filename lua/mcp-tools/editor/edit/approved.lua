@@ -71,6 +71,13 @@ local function is_named(approved, name)
   end)
 end
 
+--- Returns whether the text of a question shows the diff of a file.
+---@param text string
+---@return boolean
+function M.has_diff(text)
+  return next(M.parse(text).files) ~= nil
+end
+
 ---@param work mcp-tools.Task
 ---@param before string[]
 ---@param after string[]

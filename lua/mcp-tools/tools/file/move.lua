@@ -1,21 +1,21 @@
 --- Moves a file or directory. Buffers follow, and language servers update references in other files.
 
 local access = require('mcp-tools.privacy.access')
+local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
+local approved = require('mcp-tools.editor.edit.approved')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local findings = require('mcp-tools.editor.diagnostics.findings')
 local fresh = require('mcp-tools.editor.diagnostics.fresh')
-local glob = require('mcp-tools.files.glob')
 local history = require('mcp-tools.editor.edit.history')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
-local moved_imports = require('mcp-tools.editor.lsp.moved_imports')
 local search_files = require('mcp-tools.editor.search.files')
 local paths = require('mcp-tools.files.paths')
 local project = require('mcp-tools.instances.project')
-local request = require('mcp-tools.editor.lsp.request')
+local renamed_files = require('mcp-tools.editor.lsp.renamed_files')
 local save = require('mcp-tools.editor.buffer.save')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local target = require('mcp-tools.editor.buffer.target')
@@ -110,9 +110,12 @@ local function refresh(ctx, from)
   end
 end
 
-local WILL, DID = 'workspace/willRenameFiles', 'workspace/didRenameFiles'
 --- Timeout of the tool and of a server's response in ms; the first response takes long in a large project.
 local TIMEOUT_MS = 60000
+--- Timeout of a server's response for the question, ms.
+local PREVIEW_MS = 15000
+--- Maximum number of entries of a moved directory that are compared with those at the time of the question.
+local MAX_COMPARED = 2000
 --- Maximum number of changed files checked afterwards, and time for that in ms.
 local MAX_CHECKED, CHECK_MS = 20, 8000
 --- Maximum number of problems listed.
@@ -120,10 +123,13 @@ local MAX_PROBLEMS = 10
 --- Matches imports of most languages.
 local IMPORT = vim.regex([[\C\v<(import|from|require|include|use|using|mod)>]])
 
----@class mcp-tools.MoveChange in other files, by one server
+local NOT_ASKED = 'references in other files were not updated: the user has approved the move without their diff'
+local NO_CHANGES = 'No language server changes other files.'
+
+---@class mcp-tools.MoveChange in other files
 ---@field plan mcp-tools.lsp.Plan
----@field files mcp-tools.FilesEdited
----@field name string of the server
+---@field files mcp-tools.FilesEdited? nil: not yet applied
+---@field by string names of the servers
 
 --- Returns why a path cannot be moved.
 ---@param from string
@@ -171,84 +177,19 @@ local function exposed_file(ctx, from, to)
   end
 end
 
---- Returns whether a server has registered for a file operation.
----@param client vim.lsp.Client
----@param which 'willRename'|'didRename'
----@param path string
----@param is_directory boolean
-local function is_registered(client, which, path, is_directory)
-  local workspace = (client.server_capabilities or {}).workspace or {}
-  local wanted = (workspace.fileOperations or {})[which]
-  for _, filter in ipairs(wanted and wanted.filters or {}) do
-    local pattern = filter.pattern or {}
-    local kind = pattern.matches
-    local fits = not kind or kind == (is_directory and 'folder' or 'file')
-    if fits and (filter.scheme or 'file') == 'file' and glob.compile(pattern.glob or '**')(path) then
-      return true
-    end
-  end
-  return false
-end
-
----@param from string
----@param to string
-local function params_of(from, to)
-  return { files = { { oldUri = vim.uri_from_fname(from), newUri = vim.uri_from_fname(to) } } }
-end
-
---- Reverts the changes in other files, the last first, also for an ended call.
----@param changes mcp-tools.MoveChange[]
+--- Reverts the changes in other files, also for an ended call.
+---@param change mcp-tools.MoveChange
 ---@param done fun(problem: string?)
-local function revert(changes, done)
-  local each = table.remove(changes)
-  if not each then
+local function revert(change, done)
+  if not change.files then
     return done()
   end
-  workspace_edit.revert(each.plan, each.files, function(err)
+  workspace_edit.revert(change.plan, change.files, function(err)
     if err then
-      log.error('cannot revert changes by %s after a failed move: %s', each.name, err.message)
-      return done(('; changes by %s in other files remain: %s'):format(each.name, err.message))
+      log.error('cannot revert changes by %s after a failed move: %s', change.by, err.message)
     end
-    revert(changes, done)
+    done(err and ('; changes by %s in other files remain: %s'):format(change.by, err.message) or nil)
   end)
-end
-
---- Asks servers for changes in other files and applies them.
----@param ctx mcp-tools.Ctx
----@param from string
----@param to string
----@param is_directory boolean
----@param changes mcp-tools.MoveChange[] gets those that were applied
----@return mcp-tools.Error? err
-local function change_others(ctx, from, to, is_directory, changes)
-  for _, client in ipairs(clients.of(nil)) do
-    local bufnr = next(client.attached_buffers)
-    if bufnr and is_registered(client, 'willRename', from, is_directory) then
-      local unready = lsp.wait_until_ready(ctx, client, bufnr, WILL)
-      if unready then
-        return errors.new('busy', ('%s, so references in other files cannot be updated yet; try again'):format(unready))
-      end
-      local change, err = request.ask(ctx, client, WILL, params_of(from, to), bufnr, TIMEOUT_MS)
-      local plan, files
-      if change then
-        plan, err = workspace_edit.plan(ctx, change, client)
-      end
-      if plan and #plan.files > 0 then
-        moved_imports.correct(plan.files, from, to)
-        for _, file in ipairs(plan.files) do
-          -- Moved files were saved and stay saved.
-          file.write = file.write or is_at_or_below(file.resolved, from)
-        end
-        files, err = workspace_edit.apply(ctx, plan)
-        if files then
-          table.insert(changes, { plan = plan, files = files, name = client.name })
-        end
-      end
-      if err then
-        return err
-      end
-    end
-  end
 end
 
 --- Renames on disk, and creates the directories of the new path.
@@ -277,11 +218,11 @@ end
 
 --- Returns diagnostics after the move in changed lines and in the imports of the moved file.
 ---@param ctx mcp-tools.Ctx
----@param changes mcp-tools.MoveChange[]
+---@param plan mcp-tools.lsp.Plan
 ---@param moved integer? buffer of the moved file
 ---@return string[] problems
 ---@return integer unchecked files
-local function broken_imports(ctx, changes, moved)
+local function broken_imports(ctx, plan, moved)
   local rows_of, order = {}, {}
   local function add(bufnr)
     if not rows_of[bufnr] then
@@ -293,11 +234,9 @@ local function broken_imports(ctx, changes, moved)
   if moved and api.nvim_buf_is_loaded(moved) then
     add(moved)
   end
-  for _, each in ipairs(changes) do
-    for _, file in ipairs(each.plan.files) do
-      for _, edit in ipairs(file.edits) do
-        add(file.bufnr)[edit.start_line] = true
-      end
+  for _, file in ipairs(plan.files) do
+    for _, edit in ipairs(file.edits) do
+      add(file.bufnr)[edit.start_line] = true
     end
   end
   local problems, unchecked = {}, math.max(0, #order - MAX_CHECKED)
@@ -324,6 +263,81 @@ local function broken_imports(ctx, changes, moved)
   return problems, unchecked
 end
 
+--- Describes the state of a file, or of what is in a directory. Of directories only the entries are compared, without
+--- swap files, which Neovim itself may keep in them.
+---@param path string
+---@return string
+local function state_of(path)
+  local left, count, size, inodes, newest = { path }, 0, 0, 0, ''
+  while #left > 0 and count < MAX_COMPARED do
+    local each = table.remove(left)
+    local stat = uv.fs_lstat(each)
+    local directory = stat and stat.type == 'directory' and uv.fs_opendir(each, nil, MAX_COMPARED)
+    if directory then
+      for _, entry in ipairs(uv.fs_readdir(directory) or {}) do
+        table.insert(left, not entry.name:find('%.sw%l$') and each .. '/' .. entry.name or nil)
+      end
+      uv.fs_closedir(directory)
+    elseif stat then
+      -- Unlike the time of the last modification, that of the last change cannot be set.
+      local changed = ('%020d.%09d'):format(stat.ctime.sec, stat.ctime.nsec)
+      newest = changed > newest and changed or newest
+      size, inodes = size + stat.size, inodes + stat.ino % 2 ^ 31
+    end
+    count = count + 1
+  end
+  return ('%d %d %d %s'):format(count + #left, size, inodes, newest)
+end
+
+--- State of what is moved when the user was asked, by call.
+---@type table<mcp-tools.Call, string>
+local asked = setmetatable({}, { __mode = 'k' })
+
+--- Loads a file, which starts its server.
+---@param ctx mcp-tools.Ctx
+---@param from string
+---@return mcp-tools.Target?
+local function loaded_file(ctx, from)
+  local loaded = lsp.target(ctx, { path = from })
+  if loaded then
+    lsp.clients(ctx, loaded.bufnr)
+  end
+  return loaded
+end
+
+--- Computes the text of the question, with the diff of other files.
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param args table with the id of the call
+---@param move mcp-tools.lsp.Move
+---@param head string
+local function prepare(ctx, args, move, head)
+  if not move.is_directory then
+    loaded_file(ctx, move.from)
+  end
+  local plan, more = renamed_files.plan(ctx, move, PREVIEW_MS)
+  local text, ticks = NO_CHANGES .. '\n', {}
+  for _, file in ipairs(plan and plan.files or {}) do
+    ticks[file.bufnr] = file.changedtick
+  end
+  if plan then
+    text = workspace_edit.preview(plan, ctx.root)
+  elseif more then
+    text = ('References in other files are not updated: %s\n'):format(more.message)
+  end
+  approval_diff.keep('file_move', args, ('%s\n%s'):format(head, text), ticks)
+end
+
+--- Returns why other files are not changed: the user was asked, and saw no diff.
+---@param ctx mcp-tools.Ctx
+---@return string?
+local function no_changes(ctx)
+  local text = ctx.call.approved_preview
+  if not text or approved.has_diff(text) then
+    return nil
+  end
+  return text:find(NO_CHANGES, 1, true) and 'no language server changed anything elsewhere' or NOT_ASKED
+end
+
 --- Moves a file or directory.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param from string resolved
@@ -336,18 +350,27 @@ local function move(ctx, from, to)
     return nil, err
   end
   local is_directory = (uv.fs_stat(from) or {}).type == 'directory'
-  local loaded = not is_directory and lsp.target(ctx, { path = from }) or nil -- starts its server
-  if loaded then
-    lsp.clients(ctx, loaded.bufnr)
-  end
-  local changes, over = {}, false
+  local it = { from = from, to = to, is_directory = is_directory }
+  local loaded = not is_directory and loaded_file(ctx, from) or nil
+  local change, over = {}, false
   ctx:on_cancel(function()
     if not over then
       over = true
-      revert(changes, function() end)
+      revert(change, function() end)
     end
   end)
-  err = change_others(ctx, from, to, is_directory, changes)
+  local note = no_changes(ctx)
+  if not note then
+    local plan, more = renamed_files.plan(ctx, it, TIMEOUT_MS)
+    change.plan, change.by = plan, more
+    err = not plan and more or nil
+  end
+  local before = asked[ctx.call]
+  if not err and before and before ~= state_of(from) then
+    err = errors.new('stale', ('path: %s has changed since the user was asked; call again'):format(shown(from)))
+  elseif not err and change.plan then
+    change.files, err = workspace_edit.apply(ctx, change.plan)
+  end
   if not err then
     refresh(ctx, from)
     err = refusal(from, to) or rename(from, to)
@@ -355,25 +378,21 @@ local function move(ctx, from, to)
   over = true
   if err then
     local remaining = ctx:await(function(done)
-      revert(changes, done)
+      revert(change, done)
     end)
     return nil, remaining and errors.new(err.code, err.message .. remaining) or err
   end
-  local answer = { path = shown(from), new_path = shown(to), problems = {} }
+  local answer = { path = shown(from), new_path = shown(to), problems = {}, note = note }
   for _, each in ipairs(buffers_of(from)) do
     local problem = follow(each.bufnr, api.nvim_buf_get_name(each.bufnr), to .. each.path:sub(#from + 1))
     table.insert(answer.problems, problem)
   end
-  for _, client in ipairs(clients.of(nil)) do
-    if is_registered(client, 'didRename', from, is_directory) then
-      clients.notify(client, DID, params_of(from, to))
-    end
-  end
+  renamed_files.notify(it)
   history.moved(from, to)
   disk.notify_servers(from, 'Deleted')
   disk.notify_servers(to, 'Created')
-  if #changes > 0 then
-    answer.broken, answer.unchecked = broken_imports(ctx, changes, loaded and loaded.bufnr)
+  if change.files then
+    answer.broken, answer.unchecked = broken_imports(ctx, change.plan, loaded and loaded.bufnr)
   end
   for _, each in ipairs(buffers_of(from)) do
     if not api.nvim_buf_is_loaded(each.bufnr) and not vim.bo[each.bufnr].buflisted then
@@ -383,10 +402,10 @@ local function move(ctx, from, to)
   if loaded and loaded.new then
     target.drop(loaded)
   end
-  answer.changes = vim.tbl_map(function(each)
-    local files = workspace_edit.summary(each.plan, each.files)
-    return workspace_edit.bounded({ by = each.name, places = each.plan.count, files = files })
-  end, changes)
+  if change.files then
+    local files = workspace_edit.summary(change.plan, change.files)
+    answer.changes = workspace_edit.bounded({ by = change.by, places = change.plan.count, files = files })
+  end
   return answer
 end
 
@@ -394,11 +413,10 @@ end
 ---@return string
 local function render(answer)
   local rows = { ('%s is now %s'):format(answer.path, answer.new_path) }
-  for _, each in ipairs(answer.changes) do
-    table.insert(rows, workspace_edit.text(each, 'changed by ' .. each.by))
-  end
-  if #answer.changes == 0 then
-    table.insert(rows, 'no language server changed anything elsewhere')
+  if answer.changes then
+    table.insert(rows, workspace_edit.text(answer.changes, 'changed by ' .. answer.changes.by))
+  else
+    table.insert(rows, answer.note or 'no language server changed anything elsewhere')
   end
   local broken = answer.broken or {}
   if #broken > 0 then
@@ -457,7 +475,7 @@ return {
   recommended = true,
   needs_approval = 'it moves files',
   timeout = TIMEOUT_MS,
-  preview = function(args)
+  preview = function(args, again, call)
     local from, to, err = resolved(project.root(), args)
     if from and to then
       err = refusal(from, to)
@@ -465,7 +483,16 @@ return {
     if err then
       return nil, err
     end
-    return ('%s → %s\nLanguage servers may update references in other files.'):format(args.path, args.new_path)
+    if call then
+      asked[call] = asked[call] or state_of(from)
+    end
+    local head = ('%s → %s'):format(args.path, args.new_path):gsub('%c', '?')
+    local own = vim.tbl_extend('force', args, { call = call and call.id })
+    local it = { from = from, to = to, is_directory = (uv.fs_stat(from) or {}).type == 'directory' }
+    local text = head .. '\nReferences in other files are updated only if their diff is shown here.'
+    return approval_diff.preview('file_move', own, text, function(ctx)
+      prepare(ctx, own, it, head)
+    end, again)
   end,
   run = function(ctx, args)
     local from, to, err = resolved(ctx.root, args)

@@ -45,7 +45,7 @@ describe('an edit that was approved', function()
       question = queue.current()
       local text = question and Question.preview_of(question)
       return text and text:find(wanted or '\n@@ ') ~= nil
-    end)
+    end, 10000)
     return call, question
   end
 
@@ -141,6 +141,86 @@ describe('an edit that was approved', function()
       t.eq(true, question:answer('deny'))
       t.ended(call)
     end
+  end)
+
+  describe('of other files when a file is moved', function()
+    local args = { path = 'a.txt', new_path = 'c.txt' }
+
+    --- Starts a server that changes `b.txt`.
+    ---@param answer? any the text of the change, or another answer
+    local function serve(answer)
+      local state = { answer = answer or 'new' }
+      local capabilities = {
+        workspace = { fileOperations = { willRename = { filters = { { pattern = { glob = '**' } } } } } },
+      }
+      double
+        .start(main, project.root, capabilities, {
+          ['workspace/willRenameFiles'] = function()
+            local range = double.range(0, 0, 3)
+            local edits = { { range = range, newText = state.answer } }
+            return type(state.answer) ~= 'string' and state.answer
+              or { changes = { [vim.uri_from_bufnr(other)] = edits } }
+          end,
+        })
+        :publish(main, nil, {})
+      return state
+    end
+
+    --- Returns the first line of `b.txt`, and whether the file was moved.
+    local function state_after()
+      return { api.nvim_buf_get_lines(other, 0, 1, false)[1], vim.fn.filereadable('c.txt') == 1 }
+    end
+
+    it('is shown, and then made', function()
+      serve()
+      local call, question = ask('file_move', args)
+      t.eq('a.txt → c.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n-bee\n+new\n sea\n', question.preview)
+      t.eq(true, question:answer('once'))
+      t.eq(nil, t.ended(call, 20000).error)
+      t.eq({ 'new', true }, state_after())
+    end)
+
+    it('is refused if the server answers differently', function()
+      local state = serve()
+      local call, question = ask('file_move', args)
+      state.answer = 'EVIL'
+      t.eq(true, question:answer('once'))
+      refused(call)
+      t.eq({ 'bee', false }, state_after())
+    end)
+
+    for name, case in pairs({
+      ['the server has not answered yet'] = { double.SILENT, 'only if their diff is shown here', 'without their diff' },
+      ['the server has failed'] = { double.fault('no luck'), 'are not updated: double answered', 'without their diff' },
+      ['nothing would change'] = { { changes = {} }, 'No language server changes', '\nno language server changed' },
+    }) do
+      it('is not made if it was not shown, because ' .. name, function()
+        local state = serve(case[1])
+        local call, question = ask('file_move', args, case[2])
+        state.answer = 'EVIL'
+        t.eq(true, question:answer('once'))
+        t.eq(nil, t.ended(call, 20000).error)
+        t.eq({ 'bee', true }, state_after())
+        t.matches(case[3], call.outcome.payload.text)
+      end)
+    end
+
+    it('ends the call if what is moved has changed since the question', function()
+      project.write('dir/one.txt', 'one')
+      local function change(name, path, text)
+        local call, question = ask('file_move', { path = name, new_path = 'moved' }, 'No language server')
+        project.write(path, text)
+        t.eq(true, question:answer('once'))
+        local outcome = t.ended(call, 20000)
+        t.eq('stale', outcome.error and outcome.error.code)
+        t.matches('has changed since the user was asked', outcome.error.message)
+        t.eq(nil, vim.uv.fs_stat(project.root .. '/moved'))
+      end
+      change('dir', 'dir/two.txt', 'two')
+      change('dir', 'dir/one.txt', 'owe')
+      vim.cmd('silent bwipeout a.txt')
+      change('a.txt', 'a.txt', 'two\none\n')
+    end)
   end)
 
   it('is applied if nothing has changed, or if the user has typed elsewhere', function()

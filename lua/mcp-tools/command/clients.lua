@@ -82,19 +82,23 @@ function show(verb, arguments, done)
       return notify.info(('%s %s (%s)'):format(arguments[1], unchanged, short(answer.path)))
     end
     local buffer ---@type integer
+    local is_accepted = false
     local function confirm()
-      if scratch.reveal() then
-        vim.api.nvim_echo({ { 'more below: read on, then press the key again' } }, false, {})
-      else
-        write(verb, arguments, answer.diff, done)
-        scratch.close(buffer)
-      end
+      is_accepted = true
+      write(verb, arguments, answer.diff, done)
+      scratch.close(buffer)
     end
     buffer = scratch.show(verb .. ' ' .. arguments[1], sanitize.lines(answer.diff), {
       filetype = 'diff',
       spans = diff.spans,
       title = answer.files,
-      keys = { { lhs = 'y', word = 'write', description = 'write this change', run = confirm } },
+      tall = true,
+      keys = { { lhs = 'y', word = 'write', description = 'write this change', run = confirm, accepts = true } },
+      on_close = function()
+        if not is_accepted then
+          notify.info('nothing was written')
+        end
+      end,
     })
   end)
 end

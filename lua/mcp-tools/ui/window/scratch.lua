@@ -12,7 +12,7 @@ local api = vim.api
 
 local M = {}
 
---- Maximum height of the window at the bottom.
+--- Maximum height of the window at the bottom, unless it is `tall`.
 local MAX_HEIGHT = 15
 --- Maximum width of a float: longer lines are hard to read.
 local MAX_WIDTH = 110
@@ -28,6 +28,7 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field back? fun() for `q`; default: close the window
 ---@field spans? fun(lines: string[]): mcp-tools.Span[][] colors of the lines
 ---@field float? boolean
+---@field tall? boolean the window at the bottom takes the height that it needs
 ---@field rows? boolean the content adds rows, which are as wide as the window
 ---@field every? integer ms between updates while the window is visible
 ---@field on_close? fun() called once
@@ -37,15 +38,18 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field description string
 ---@field word? string label of the key in the frame
 ---@field run fun(item: mcp-tools.RowItem?) gets the item of the cursor row
+---@field accepts? boolean accepts all lines: scrolls by a page until the last line was visible; not in floats
 
 ---@alias mcp-tools.ScratchContent string[]|fun(rows: mcp-tools.Rows): string[]?
 
 ---@class mcp-tools.ScratchState
 ---@field opts mcp-tools.ScratchOpts
+---@field title string
 ---@field content mcp-tools.ScratchContent
 ---@field rows mcp-tools.Row[] content of the buffer
 ---@field float? integer window
 ---@field timer? mcp-tools.Timer
+---@field unread? integer pages below; 0 once the last line was visible
 
 --- By buffer.
 ---@type table<integer, mcp-tools.ScratchState>
@@ -127,11 +131,16 @@ end
 
 --- Sets the height of the window at the bottom to its number of lines.
 ---@param window integer
-local function fit(window)
+---@param opts mcp-tools.ScratchOpts
+local function fit(window, opts)
   -- If it is alone or was moved beside others, this would resize the command line.
   if vim.fn.winlayout()[1] == 'col' then
     local height = api.nvim_win_text_height(window, {}).all + (vim.wo[window].winbar ~= '' and 1 or 0)
-    api.nvim_win_set_height(window, math.max(1, math.min(height, MAX_HEIGHT)))
+    local command_line = vim.o.cmdheight
+    api.nvim_win_set_height(window, math.max(1, math.min(height, opts.tall and vim.o.lines or MAX_HEIGHT)))
+    if vim.o.cmdheight ~= command_line then -- before 0.11 the window may take lines from the command line
+      vim.o.cmdheight = command_line
+    end
   end
 end
 
@@ -144,22 +153,64 @@ local function draw(buffer)
   local changed = render.update(buffer, rows, state.rows)
   state.rows = rows
   if changed then
+    state.unread = nil
     follow_item(window, rows, item, view)
     if not state.opts.rows then
-      fit(window)
+      fit(window, state.opts)
     end
   end
   return changed
 end
 
 ---@param opts mcp-tools.ScratchOpts
+---@param unread? integer pages
 ---@return { [1]: string, [2]: string }[]
-local function words(opts)
+local function words(opts, unread)
   local list = {}
   for _, key in ipairs(opts.keys or {}) do
-    table.insert(list, key.word and { key.lhs, key.word } or nil)
+    local word = key.word
+    if key.accepts and unread and unread > 0 then
+      word = ('read on (%d more page%s)'):format(unread, unread == 1 and '' or 's')
+    end
+    table.insert(list, word and { key.lhs, word } or nil)
   end
   return list
+end
+
+---@return integer lines of the current window that can hold text
+local function page_height()
+  return math.max(1, api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0))
+end
+
+--- Returns the height of the lines below the visible part of the current window.
+---@return integer
+local function height_below()
+  local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
+  if seen >= last or vim.fn.line('w0') == last then
+    return 0
+  end
+  return api.nvim_win_text_height(0, { start_row = seen }).all
+end
+
+--- Counts the unread pages, and shows in the frame what the keys do now.
+---@param buffer integer
+local function count_unread(buffer)
+  local state, window = states[buffer], vim.fn.win_findbuf(buffer)[1]
+  if window and state.unread ~= 0 then
+    state.unread = api.nvim_win_call(window, function()
+      return math.ceil(height_below() / page_height())
+    end)
+    local keys = words(state.opts, state.unread)
+    vim.wo[window][0].winbar = render.winbar(state.title, keys, state.opts.back and 'back')
+  end
+end
+
+---@param opts mcp-tools.ScratchOpts
+---@return boolean
+local function has_accepting_key(opts)
+  return vim.iter(opts.keys or {}):any(function(key)
+    return key.accepts
+  end)
 end
 
 ---@param opts mcp-tools.ScratchOpts
@@ -201,6 +252,14 @@ local function follow(buffer)
       end
     end),
   })
+  if has_accepting_key(states[buffer].opts) then
+    api.nvim_create_autocmd('WinScrolled', {
+      group = group,
+      callback = function()
+        count_unread(buffer)
+      end,
+    })
+  end
   api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
     group = group,
     callback = function()
@@ -283,14 +342,13 @@ local function open_bottom(buffer, height)
 end
 
 ---@param buffer integer
----@param title string
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
-local function open_float(buffer, title, opts)
+local function open_float(buffer, opts)
   local config = vim.tbl_extend('error', float_config(opts), {
     style = 'minimal',
     border = 'rounded',
-    title = { render.chunk((' %s '):format(title), 'Title') },
+    title = { render.chunk((' %s '):format(states[buffer].title), 'Title') },
   })
   local window = api.nvim_open_win(buffer, false, config)
   states[buffer].float = window
@@ -299,10 +357,9 @@ local function open_float(buffer, title, opts)
 end
 
 ---@param buffer integer
----@param title string
 ---@param opts mcp-tools.ScratchOpts
 ---@return integer window
-local function open_split(buffer, title, opts)
+local function open_split(buffer, opts)
   local is_list, window = not opts.rows, shared_window()
   if window then
     api.nvim_win_set_buf(window, buffer)
@@ -316,7 +373,7 @@ local function open_split(buffer, title, opts)
     linebreak = true,
     breakindent = true,
     breakindentopt = 'shift:4',
-    winbar = render.winbar(title, words(opts), opts.back and 'back'),
+    winbar = render.winbar(states[buffer].title, words(opts), opts.back and 'back'),
   })
   return window
 end
@@ -329,7 +386,11 @@ local function set_keys(buffer, opts)
   end
   for _, key in ipairs(opts.keys or {}) do
     map(key.lhs, key.description, function()
-      if not help.close() then
+      if help.close() then
+        return
+      elseif key.accepts and states[buffer].unread ~= 0 and M.reveal() then
+        count_unread(buffer)
+      else
         key.run(item_at_cursor(buffer, api.nvim_get_current_win()))
       end
     end)
@@ -365,16 +426,21 @@ function M.update(buffer)
   return true
 end
 
---- Scrolls the current window down, for a key that accepts all lines and works only once all of them were visible.
+--- Scrolls the current window down by a page, for a key that accepts all lines and works only once the last one was
+--- visible.
 ---@return boolean more false if the end was visible already
 function M.reveal()
-  local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
-  if seen >= last then
+  local below = height_below()
+  if below == 0 then
     return false
   end
-  local height = api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0)
-  local top = math.max(vim.fn.line('w0') + 1, math.min(seen + 1, last - height + 1))
-  vim.fn.winrestview({ topline = top, lnum = math.max(top, seen + 1), col = 0 })
+  vim.wo[0][0].scrolloff = 0 -- otherwise a page could be a single line
+  if below <= page_height() then
+    vim.cmd('normal! Gzb0')
+  else
+    local top = math.max(vim.fn.line('w0'), vim.fn.line('w$')) + 1
+    vim.fn.winrestview({ topline = top, lnum = top, col = 0 })
+  end
   return true
 end
 
@@ -390,13 +456,13 @@ function M.show(name, content, opts)
   if old and old.timer then
     old.timer:stop()
   end
-  states[buffer] = { opts = opts, content = content, rows = {}, float = old and old.float }
+  states[buffer] = { opts = opts, title = opts.title or name, content = content, rows = {}, float = old and old.float }
   if vim.bo[buffer].filetype ~= (opts.filetype or '') then
     vim.bo[buffer].filetype = opts.filetype or ''
   end
   set_keys(buffer, opts)
   local open = opts.float and open_float or open_split
-  local window = open(buffer, opts.title or name, opts)
+  local window = open(buffer, opts)
   if not opts.stay and vim.fn.getcmdwintype() == '' then -- the command-line window cannot be left (`:h E11`)
     api.nvim_set_current_win(window)
   end
@@ -404,6 +470,9 @@ function M.show(name, content, opts)
   follow(buffer)
   update_regularly(buffer)
   api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
+  if has_accepting_key(opts) then
+    count_unread(buffer)
+  end
   return buffer
 end
 

@@ -14,6 +14,17 @@ local function values(scope)
 end
 
 describe('the window at the bottom', function()
+  it('takes the height that it needs, but no line of the command line', function()
+    vim.o.cmdheight = 2
+    scratch.show('test', t.lines(18, 'line %d'), { tall = true })
+    t.eq(19, vim.api.nvim_win_get_height(0))
+    vim.cmd.close()
+    scratch.show('test', t.lines(200, 'line %d'), { tall = true })
+    t.eq({ 2, vim.o.lines - 4 }, { vim.o.cmdheight, vim.api.nvim_win_get_height(0) })
+    vim.cmd.close()
+    vim.o.cmdheight = 1
+  end)
+
   it("does not change the user's options for any window", function()
     vim.o.number, vim.o.relativenumber, vim.o.wrap, vim.o.linebreak = true, true, false, false
     local here, everywhere = values('local'), values('global')
@@ -85,22 +96,48 @@ describe('the window at the bottom', function()
     t.eq(false, scratch.update(buffer))
   end)
 
-  it('is revealed page by page for a key that agrees to all of it', function()
-    local lines = t.lines(40, 'line %d')
-    scratch.show('test', lines)
-    vim.cmd.redraw()
-    local pages = 0
-    while scratch.reveal() do
+  describe('with a key that accepts all lines', function()
+    local accepted
+    local function accept() accepted = true end
+    local keys = { { lhs = 'y', description = 'accepts it', word = 'accept', run = accept, accepts = true } }
+
+    local function presses()
+      local count = 0
       vim.cmd.redraw()
-      pages = pages + 1
-      t.ok(pages < 10, 'it never ends')
+      repeat
+        vim.api.nvim_feedkeys('y', 'xt', false)
+        vim.cmd.redraw()
+        count = count + 1
+        t.ok(count < 20, 'it never ends')
+      until accepted
+      vim.cmd.close()
+      accepted = false
+      return count
     end
-    t.ok(pages == 2 or pages == 3, pages)
-    t.eq(40, vim.fn.line('w$'))
-    scratch.show('test', { 'short' })
-    vim.cmd.redraw()
-    t.eq(false, scratch.reveal())
-    vim.cmd.close()
+
+    it('scrolls by a page until the last line was visible', function()
+      vim.o.scrolloff = 99
+      scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
+      t.eq(3, presses())
+      if vim.fn.has('nvim-0.11') == 1 then -- without a UI, Neovim 0.10 computes no visible lines if they are wrapped
+        scratch.show('test', t.lines(28, 'long %d ' .. ('word '):rep(50)), { keys = keys })
+        local pages = vim.api.nvim_win_text_height(0, {}).all / 12
+        t.ok(presses() <= math.ceil(pages) + 1, pages)
+      end
+      scratch.show('test', { 'short' }, { keys = keys })
+      t.eq(1, presses())
+      vim.o.scrolloff = 0
+    end)
+
+    it('counts a line as read that was visible earlier', function()
+      scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
+      t.matches('2 more pages', vim.wo.winbar)
+      vim.cmd('normal! G')
+      vim.cmd.redraw()
+      vim.api.nvim_exec_autocmds('WinScrolled', {}) -- otherwise sent by the main loop
+      vim.cmd('normal! gg')
+      t.eq(1, presses())
+    end)
   end)
 
   local function fill(rows) rows:add({ 'a row' }, { kind = 'row', id = 'row' }) end

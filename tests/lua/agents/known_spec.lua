@@ -120,18 +120,8 @@ describe('Claude Code', function()
     t.eq(1, pushes('claude')[1].params.selection.start.line)
   end)
 
-  it('can query files, open editors and unsaved changes', function()
+  it('can open a file at a text', function()
     open('claude')
-    t.eq(
-      { success = true, filePath = file, isDirty = false, isUntitled = false },
-      agents.value(session, 'checkDocumentDirty', { filePath = file })
-    )
-    vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
-    t.eq(true, agents.value(session, 'checkDocumentDirty', { filePath = file }).isDirty)
-    t.eq(true, agents.value(session, 'getOpenEditors').tabs[1].isDirty)
-    t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
-    t.eq(project.root, agents.value(session, 'getWorkspaceFolders').rootPath)
-    t.eq('', agents.value(session, 'getCurrentSelection').text)
     t.matches('^Opened file', agents.value(session, 'openFile', { filePath = file, startText = 'three' }))
     t.eq(3, vim.api.nvim_win_get_cursor(0)[1])
   end)
@@ -155,21 +145,29 @@ describe('Claude Code', function()
   end)
 end)
 
-it('a tool of an agent that writes a file asks the user first', function()
+it('a tool of an agent that does more than read asks the user first', function()
+  local tools, runs = agent('claude').tools, 0
+  table.insert(tools, {
+    name = 'writeFile',
+    description = 'Writes a file',
+    annotations = { read_only = false },
+    execute = function(ctx)
+      runs = runs + 1
+      ctx('written')
+    end,
+  })
   open('claude')
-  vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'changed' })
+  table.remove(tools)
   local gateway, answer = core.get().gateway, nil
   local ask = gateway.ask
   gateway.ask = function(_, fn) answer = fn end
-  local call = agents.begin(session, 'saveDocument', { filePath = file })
+  local call = agents.begin(session, 'writeFile')
   t.eq({ 'function', false }, { type(answer), call:ended() })
   answer('deny')
-  t.eq('access_denied', call.outcome.error.code)
-  t.eq({ 'one', 'two', 'three' }, vim.fn.readfile(file))
-  call = agents.begin(session, 'saveDocument', { filePath = file })
+  t.eq({ 'access_denied', 0 }, { call.outcome.error.code, runs })
+  call = agents.begin(session, 'writeFile')
   answer('once')
-  t.eq(nil, select(2, agents.result(call)))
-  t.eq({ 'changed', 'two', 'three' }, vim.fn.readfile(file))
+  t.eq({ 'done', 1 }, { call.state, runs })
   gateway.ask = ask
 end)
 

@@ -5,11 +5,9 @@
 local shapes = require('mcp-tools.agents.known._shapes')
 local agent_sessions = require('mcp-tools.editor.agents')
 local buffers = require('mcp-tools.editor.buffer')
-local editor_context = require('mcp-tools.editor.context')
 local open = require('mcp-tools.editor.buffer.open')
 local paths = require('mcp-tools.files.paths')
 local proposals = require('mcp-tools.editor.agents.proposals')
-local save = require('mcp-tools.editor.buffer.save')
 local show = require('mcp-tools.editor.user.show')
 
 local api = vim.api
@@ -105,85 +103,11 @@ local open_file = tool('openFile', 'Shows a file to the user, at a line or a tex
   end, ctx)
 end)
 
----@param ctx mcp-tools.Ctx
-local function selection(ctx)
-  local found = shapes.selection(editor_context.get()) or { message = 'No active editor found' }
-  found.success = found.message == nil
-  ctx(as_json(found))
-end
-
-local open_editors = tool('getOpenEditors', 'Returns the open files', {}, {}, function(ctx)
-  local context, tabs = editor_context.get(), {}
-  for i, file in ipairs(context.open_files) do
-    local is_active = context.active ~= nil and context.active.bufnr == file.bufnr
-    table.insert(tabs, {
-      uri = vim.uri_from_fname(file.path),
-      isActive = is_active,
-      isPinned = false,
-      isPreview = false,
-      isDirty = vim.bo[file.bufnr].modified,
-      label = vim.fs.basename(file.path),
-      groupIndex = 0,
-      viewColumn = 1,
-      isGroupActive = true,
-      editorIndex = i - 1,
-      fileName = file.path,
-      languageId = vim.bo[file.bufnr].filetype,
-      lineCount = api.nvim_buf_line_count(file.bufnr),
-      isUntitled = false,
-    })
-  end
-  ctx(as_json({ tabs = tabs }))
-end)
-
-local folders = tool('getWorkspaceFolders', 'Returns the directories of the project', {}, {}, function(ctx)
-  local list, seen = {}, {}
-  for _, path in ipairs({ ctx.root, ctx.cwd }) do
-    if not seen[path] then
-      seen[path] = true
-      table.insert(list, { name = vim.fs.basename(path), uri = vim.uri_from_fname(path), path = path })
-    end
-  end
-  ctx(as_json({ success = true, folders = list, rootPath = ctx.root }))
-end)
-
 local diagnostics = shapes.diagnostics_tool('getDiagnostics', function(files)
   return vim.tbl_map(function(file)
     return shapes.diagnostics(file, SEVERITIES)
   end, files)
 end)
-
---- Makes a tool for an open file.
----@param name string
----@param description string
----@param execute fun(ctx: mcp-tools.Ctx, bufnr: integer, path: string)
----@param more table? see `shapes.tool`
----@return table
-local function document_tool(name, description, execute, more)
-  return tool(name, description, { filePath = STRING }, { 'filePath' }, function(ctx, args)
-    local resolved, bad = paths.resolve(args.filePath)
-    local bufnr = not bad and buffers.of_path(resolved)
-    if not bufnr then
-      return ctx(as_json({ success = false, message = 'Document not open: ' .. args.filePath }))
-    end
-    execute(ctx, bufnr, args.filePath)
-  end, more)
-end
-
-local is_dirty = document_tool(
-  'checkDocumentDirty',
-  'Returns whether a file has unsaved changes',
-  function(ctx, bufnr, path)
-    ctx(as_json({ success = true, filePath = path, isDirty = vim.bo[bufnr].modified, isUntitled = false }))
-  end
-)
-
-local save_document = document_tool('saveDocument', 'Saves a file', function(ctx, bufnr, path)
-  save.write(bufnr, function(err)
-    local message = err and err.message or 'Document saved successfully'
-    ctx(as_json({ success = not err, filePath = path, saved = not err, message = message }))
-  end, { ctx = ctx })
-end, { annotations = { read_only = false } })
 
 --- opencode counts lines from 1, Claude Code from 0.
 ---@param session mcp-tools.agents.Session
@@ -225,13 +149,7 @@ return {
     close_tab,
     close_all,
     open_file,
-    tool('getCurrentSelection', 'Returns the selected text', {}, {}, selection),
-    tool('getLatestSelection', 'Returns the selected text', {}, {}, selection),
-    open_editors,
-    folders,
     diagnostics,
-    is_dirty,
-    save_document,
   },
 
   context = function(context, session)

@@ -117,8 +117,6 @@ local function fault_of(agent, name)
   local endpoint = agent.endpoint
   if endpoint and (type(endpoint) ~= 'table' or not vim.list_contains(TRANSPORTS, endpoint.transport)) then
     return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
-  elseif endpoint and endpoint.transport == 'unix' and vim.fn.has('win32') == 1 then
-    return 'unix sockets are not available on Windows'
   end
 end
 

@@ -27,8 +27,8 @@ local sockets = {}
 ---@param directory string real path
 ---@return string? fault
 local function unsafe_parent(directory)
-  local uid, at = uv.getuid and uv.getuid(), directory
-  while uid do
+  local uid, at = uv.getuid(), directory
+  while true do
     local stat, err = uv.fs_lstat(at)
     if not stat then
       return err
@@ -39,7 +39,7 @@ local function unsafe_parent(directory)
     end
     local parent = vim.fs.dirname(at)
     if parent == at then
-      break
+      return nil
     end
     at = parent
   end
@@ -61,7 +61,7 @@ local function make_directory(directory)
     return nil, fault
   end
   real = real .. directory:sub(#existing + 1)
-  local stat = uv.getuid and uv.fs_lstat(real)
+  local stat = uv.fs_lstat(real)
   if stat and stat.type == 'directory' and stat.uid == uv.getuid() then
     uv.fs_chmod(real, DIR_MODE)
   end

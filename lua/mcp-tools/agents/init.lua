@@ -44,7 +44,7 @@ end
 ---@return string? fault
 local function socket_of(name)
   local file = ('%d-%s.sock'):format(uv.os_getpid(), name)
-  local directories = { instances.dir(), ('%s/mcp-tools-%d'):format(uv.os_tmpdir(), uv.getuid and uv.getuid() or 0) }
+  local directories = { instances.dir(), ('%s/mcp-tools-%d'):format(uv.os_tmpdir(), uv.getuid()) }
   for _, directory in ipairs(directories) do
     local path = vim.fs.joinpath(directory, file)
     if #path <= MAX_SOCKET then

@@ -29,8 +29,6 @@ local M = {}
 ---@field on_ready? fun(port: integer)
 ---@field on_stop? fun()
 
-local IS_WINDOWS = vim.fn.has('win32') == 1
-
 ---@class mcp-tools.bridge.Launch
 ---@field spec mcp-tools.bridge.ProcessSpec
 ---@field identity mcp-tools.bridge.Identity
@@ -60,7 +58,7 @@ local function environment(runtime, socket, port, launch)
   local is_ours = runtime.source ~= 'command'
   local path = vim.fs.dirname(project.python_package())
   if vim.env.PYTHONPATH then
-    path = path .. (IS_WINDOWS and ';' or ':') .. vim.env.PYTHONPATH
+    path = path .. ':' .. vim.env.PYTHONPATH
   end
   return {
     NVIM_LISTEN_ADDRESS = socket,

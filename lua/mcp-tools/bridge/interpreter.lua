@@ -39,8 +39,7 @@ end
 ---@param dir string
 ---@return string
 function M.interpreter(dir)
-  local parts = vim.fn.has('win32') == 1 and { 'Scripts', 'python.exe' } or { 'bin', 'python' }
-  return vim.fs.joinpath(dir, unpack(parts))
+  return vim.fs.joinpath(dir, 'bin', 'python')
 end
 
 --- Returns the version of the interpreter from which an environment was made.
@@ -122,7 +121,7 @@ function M.packages_file()
   end
   if name:match('^~/') then
     return uv.os_homedir() .. name:sub(2)
-  elseif name:match('^/') or name:match('^%a:[/\\]') then
+  elseif name:match('^/') then
     return name
   end
   return vim.fs.joinpath(vim.fn.stdpath('config') --[[@as string]], name)

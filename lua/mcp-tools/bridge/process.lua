@@ -34,8 +34,6 @@ M.STOP_GRACE = 3000
 local MAX_LINE = 64 * 1024
 local LEVELS = { DEBUG = 'debug', INFO = 'info', WARN = 'warn', WARNING = 'warn', ERROR = 'error', CRITICAL = 'error' }
 
-local IS_WINDOWS = vim.fn.has('win32') == 1
-
 --- Returns the environment of the process.
 ---@param changes table<string, string|false>
 ---@return table<string, string>
@@ -66,7 +64,7 @@ function M.spawn(spec, handlers)
     clear_env = true,
     env = environment(spec.env),
     cwd = spec.cwd,
-    detach = not IS_WINDOWS, -- otherwise the exit of the editor would wait for its end
+    detach = true, -- otherwise the exit of the editor would wait for its end
     on_stdout = strings.job_lines(MAX_LINE, guarded('on_stdout')),
     on_stderr = strings.job_lines(MAX_LINE, guarded('on_stderr')),
     on_exit = guarded('on_exit'),
@@ -124,7 +122,7 @@ end
 --- Signals the process group.
 ---@param signal string
 function Process:signal(signal)
-  vim.uv.kill(IS_WINDOWS and self.pid or -self.pid, signal)
+  vim.uv.kill(-self.pid, signal)
 end
 
 --- Asks the process to end, and kills it after a delay. Does not block; `on_exit` follows.

@@ -24,11 +24,11 @@ local function fault_of(path, kind, stat)
   if stat.type ~= kind then
     return ('%s is a %s, not a %s; move it away'):format(path, stat.type, kind)
   end
-  local uid = uv.getuid and uv.getuid()
-  if uid and uid ~= stat.uid then
+  local uid = uv.getuid()
+  if uid ~= stat.uid then
     return ('%s belongs to another user (uid %d); move it away'):format(path, stat.uid)
   end
-  if uid and bit.band(stat.mode, OTHERS_WRITE) ~= 0 then
+  if bit.band(stat.mode, OTHERS_WRITE) ~= 0 then
     local fix = kind == 'file' and 'rm' or 'chmod 700'
     return ('%s is writable by other users; run `%s %s`'):format(path, fix, vim.fn.shellescape(path))
   end
@@ -55,7 +55,7 @@ function M.ensure_dir(path)
   local fault = fault_of(path, 'directory', stat)
   if fault then
     return false, fault
-  elseif uv.getuid and bit.band(stat.mode, PERMISSION_BITS) ~= DIR_MODE then
+  elseif bit.band(stat.mode, PERMISSION_BITS) ~= DIR_MODE then
     uv.fs_chmod(path, DIR_MODE)
   end
   return true
@@ -88,7 +88,7 @@ function M.read(path, max_bytes)
   end
   -- A file truncated by a full disk is invalid JSON: it is treated as missing and rewritten.
   local ok, value = pcall(vim.json.decode, stat.size <= max_bytes and data or '')
-  local exposed = uv.getuid and bit.band(stat.mode, OTHERS_READ) ~= 0
+  local exposed = bit.band(stat.mode, OTHERS_READ) ~= 0
   return { value = ok and type(value) == 'table' and value or nil, present = true, exposed = exposed or nil }
 end
 

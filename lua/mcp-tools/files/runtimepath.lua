@@ -13,8 +13,7 @@ local M = {}
 function M.files(directory, pattern)
   local list = {}
   for _, root in ipairs(vim.api.nvim_list_runtime_paths()) do
-    local absolute = root:match('^/') or root:match('^%a:[/\\]')
-    local handle = absolute and uv.fs_scandir(vim.fs.joinpath(root, directory))
+    local handle = root:match('^/') and uv.fs_scandir(vim.fs.joinpath(root, directory))
     local names = {}
     while handle do
       local name = uv.fs_scandir_next(handle)

@@ -160,7 +160,7 @@ function M.lost(channel)
   end
   local groups = {}
   for _, report in pairs(reports) do
-    if report.pid and vim.fn.has('win32') == 0 and uv.kill(-report.pid, 'sigterm') then
+    if report.pid and uv.kill(-report.pid, 'sigterm') then
       table.insert(groups, report.pid)
     end
   end

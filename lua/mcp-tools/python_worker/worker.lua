@@ -39,8 +39,7 @@ local function import_paths()
   for _, dir in ipairs(vim.api.nvim_list_runtime_paths()) do
     for _, name in ipairs({ 'python3', 'pythonx' }) do -- as Vim defines them
       local path = vim.fs.joinpath(dir, name)
-      local absolute = dir:match('^/') or dir:match('^%a:[/\\]')
-      if absolute and uv.fs_stat(path) and not source.is_project_file(path, root) then
+      if dir:match('^/') and uv.fs_stat(path) and not source.is_project_file(path, root) then
         list[#list + 1] = path
       end
     end
@@ -132,7 +131,7 @@ end
 --- Signals the process group, which may not exist if the process has just started.
 ---@param name string
 function Process:signal(name)
-  if self.pid and vim.fn.has('win32') == 0 then
+  if self.pid then
     uv.kill(-self.pid, name)
   end
 end

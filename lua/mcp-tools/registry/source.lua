@@ -94,9 +94,7 @@ end
 ---@param root string resolved
 ---@return boolean
 function M.is_project_file(path, root)
-  if path:match('^%a:[/\\]') then
-    return is_inside(real(path), root)
-  elseif path:sub(1, 1) ~= '/' then
+  if path:sub(1, 1) ~= '/' then
     return true -- unknown location
   end
   for _, step in ipairs(resolution_steps(path)) do

@@ -10,8 +10,7 @@ local M = {}
 local function split(search)
   local absolute, relative = {}, {}
   for entry in search:gmatch('[^;]+') do
-    local is_absolute = entry:find('^[/\\]') or entry:find('^%a:[/\\]')
-    table.insert(is_absolute and absolute or relative, entry)
+    table.insert(entry:find('^/') and absolute or relative, entry)
   end
   return table.concat(absolute, ';'), table.concat(relative, ';')
 end

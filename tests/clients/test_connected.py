@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,7 @@ def deferred(model: Model, text: str) -> list[Step]:
 
 AGENTS = {
     "claude": Agent("claude-code", named("mcp__nvim-tools__%s")),
+    "codex": Agent("codex", named("%s")),
     "gemini": Agent("gemini-cli", named("mcp_nvim-tools_%s")),
     "qwen": Agent("qwen-code", deferred),
     "copilot": Agent("copilot-cli", named("nvim-tools-%s"), variable=False),
@@ -109,7 +111,15 @@ class Stage:
         finally:
             await self.run("disconnect", agent.client, *project, "--yes", "--json")
             path = Path(written["path"])
-            assert not path.exists() or "nvim-tools" not in json.loads(path.read_text()).get("mcpServers", {})
+            assert not path.exists() or not is_named_in(path)
+
+
+def is_named_in(path: Path) -> bool:
+    """Whether an agent's configuration has our server."""
+    text = path.read_text()
+    if path.suffix == ".toml":
+        return "nvim-tools" in tomllib.loads(text).get("mcp_servers", {})
+    return "nvim-tools" in json.loads(text).get("mcpServers", {})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

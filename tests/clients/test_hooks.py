@@ -42,18 +42,30 @@ class Case:
         """Reads the file, if the agent needs that, and edits it."""
         named = {self.path: str(path)}
         reads = [model.call(self.read, **named)] if self.read else []
+        if self.edit == "apply_patch":
+            patch = "*** Begin Patch\n*** Update File: {}\n@@\n-{}\n+{}\n*** End Patch\n"
+            return [model.call(self.edit, input=patch.format(path, *edit)) for edit in EDITS]
         edits = ({self.old: old, self.new: new} for old, new in EDITS)
         return [*reads, *(model.call(self.edit, **named, **edit, **dict(self.more)) for edit in edits)]
 
 
 CASES = {
     "claude": Case("claude-code", "Read", "Edit"),
+    "codex": Case("codex", "", "apply_patch"),
     "gemini": Case("gemini-cli", "", "replace", more=(("instruction", "x"),)),
     "qwen": Case("qwen-code", "read_file", "edit"),
     "copilot": Case("copilot-cli", "", "edit", "path", "old_str", "new_str"),
     "opencode": Case("opencode", "read", "edit", "filePath", "oldString", "newString"),
 }
-OPTIONS = agents.ALONE | {"claude": ("--permission-mode", "acceptEdits", "-p")}
+OPTIONS = agents.ALONE | {
+    "claude": ("--permission-mode", "acceptEdits", "-p"),
+    "codex": (
+        *agents.ALONE["codex"],
+        "--dangerously-bypass-hook-trust",
+        "--model",
+        "gpt-5.5",
+    ),  # has apply_patch
+}
 """Options before the prompt."""
 
 

@@ -148,6 +148,17 @@ def opencode(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, 
     }
 
 
+def codex(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
+    """Codex, whose user trusts the working directory."""
+    file = home.make("home") / ".codex" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    provider = f'[model_providers.mock]\nname = "mock"\nbase_url = "{model.url}/v1"\nwire_api = "responses"\n'
+    trusted = f'[projects."{cwd.resolve()}"]\ntrust_level = "trusted"\n'
+    file.write_text(f'model = "mock"\nmodel_provider = "mock"\n{provider}{trusted}')
+    [program] = (MODULES / "@openai" / "codex-linux-x64" / "vendor").glob("*/bin/codex")
+    return [str(program)], {}
+
+
 def entry(package: str, program: str) -> Path:
     """The script of a program in a package."""
     directory = MODULES / package
@@ -155,9 +166,10 @@ def entry(package: str, program: str) -> Path:
     return directory / (script if isinstance(script, str) else script[program])
 
 
-AGENTS: dict[str, Setup] = {each.__name__: each for each in (claude, gemini, qwen, copilot, opencode)}
+AGENTS: dict[str, Setup] = {each.__name__: each for each in (claude, codex, gemini, qwen, copilot, opencode)}
 ALONE: dict[str, tuple[str, ...]] = {
     "claude": ("--allowedTools", "mcp__nvim-tools", "-p"),
+    "codex": ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
     "gemini": ("--approval-mode", "yolo", "-p"),
     "qwen": ("--approval-mode", "yolo", "-p"),
     "copilot": ("--allow-all-tools", "-p"),

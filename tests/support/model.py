@@ -1,4 +1,4 @@
-"""A scripted model on loopback with the APIs of three vendors."""
+"""A scripted model on loopback with the APIs of the vendors."""
 
 from __future__ import annotations
 
@@ -163,6 +163,33 @@ class Model:
         lines = [*(json.dumps(chunk) for chunk in chunks), "[DONE]"]
         return await stream(request, (f"data: {line}\n\n" for line in lines))
 
+    async def responses(self, request: web.Request) -> web.StreamResponse:
+        """`POST /v1/responses`, always streamed. Tools of an MCP server are in a namespace."""
+        body = await request.json()
+        spaces = {"": body.get("tools") or ()}
+        spaces |= {tool["name"]: tool["tools"] for tool in spaces[""] if tool["type"] == "namespace"}
+        known = {str(one.get("name")): space for space, tools in spaces.items() for one in tools}
+        step = self._next(json.dumps(body), set(known))
+        item: Json = {"type": "message", "role": "assistant", "id": self._id()}
+        item["content"] = [{"type": "output_text", "text": step.text}]
+        if step.tool:
+            item = {"type": "function_call", "call_id": self._id(), "name": step.tool}
+            item |= {"arguments": json.dumps(step.arguments)}
+            if known[step.tool]:
+                item["namespace"] = known[step.tool]
+            if "input" in step.arguments:  # a tool without a schema
+                item |= {"type": "custom_tool_call", "input": step.arguments["input"]}
+        response: Json = {"id": self._id()}
+        usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        events: list[Json] = [
+            {"type": "response.created", "response": response},
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": {**response, "usage": usage}},
+        ]
+        return await stream(
+            request, (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+        )
+
 
 async def stream(request: web.Request, parts: Iterator[str] | list[str]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
@@ -186,6 +213,7 @@ async def serving() -> AsyncIterator[Model]:
     app.router.add_post("/v1/messages", model.anthropic)
     app.router.add_post("/v1/messages/count_tokens", tokens)
     app.router.add_post("/v1/chat/completions", model.openai)
+    app.router.add_post("/v1/responses", model.responses)
     app.router.add_post("/v1beta/models/{name:.*}", model.google)
     runner = web.AppRunner(app, shutdown_timeout=0)
     await runner.setup()

@@ -340,6 +340,7 @@ function M.run(opts) end
 AGENTS, LIBRARIES = ROOT / "tests" / "clients" / "npm", ROOT / "tests" / "npm"
 PINNED = {
     "Claude Code": (AGENTS, "@anthropic-ai/claude-code"),
+    "Codex": (AGENTS, "@openai/codex-linux-x64"),
     "Copilot CLI": (AGENTS, "@github/copilot"),
     "Gemini CLI": (AGENTS, "@google/gemini-cli"),
     "Qwen Code": (AGENTS, "@qwen-code/qwen-code"),
@@ -355,7 +356,11 @@ def test_the_help_lists_the_client_versions_of_the_tests() -> None:
     table = CLIENT_HELP.read_text().partition("*mcp-tools-clients-run*")[2].partition("\n<\n")[0]
     listed = dict(re.findall(r"(\S(?:[^\n ]| (?! ))*?) \* +(\d\S+)", table))
     pinned = {
-        name: json.loads((directory / "package.json").read_text())["devDependencies"][package]
+        name: json.loads((directory / "package.json").read_text())["devDependencies"][package].rpartition(
+            "@"
+        )[2]
         for name, (directory, package) in PINNED.items()
     }
-    assert listed == pinned | {"Python SDK (mcp)": version("mcp")}
+    assert listed == {name: pin.removesuffix("-linux-x64") for name, pin in pinned.items()} | {
+        "Python SDK (mcp)": version("mcp")
+    }

@@ -92,10 +92,8 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         number = re.search(r"(\d+): Gemini CLI", asked)
         assert number
         await screen.enter(number[1])
-        await screen.shows("y write", "nvim-tools")
+        await screen.shows("y write", '"stdio"')
         assert not settings.exists()
-        await screen.type("y")
-        await screen.shows("more below")
         await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
         assert settings.exists()

@@ -117,9 +117,9 @@ describe('the window at the bottom', function()
 
     it('scrolls by a page until the last line was visible', function()
       vim.o.scrolloff = 99
-      scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
-      t.eq(3, presses())
-      if vim.fn.has('nvim-0.11') == 1 then -- without a UI, Neovim 0.10 computes no visible lines if they are wrapped
+      if vim.fn.has('nvim-0.11') == 1 then -- without a UI, `line('w$')` is 0 after `:redraw` in Neovim 0.10
+        scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
+        t.eq(3, presses())
         scratch.show('test', t.lines(28, 'long %d ' .. ('word '):rep(50)), { keys = keys })
         local pages = vim.api.nvim_win_text_height(0, {}).all / 12
         t.ok(presses() <= math.ceil(pages) + 1, pages)

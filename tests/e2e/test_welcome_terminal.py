@@ -78,6 +78,7 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
     home.mark_welcomed().unlink()
     settings = home.make("home") / ".gemini" / "settings.json"
     settings.parent.mkdir()
+    (settings.parent / "projects.json").write_text("{}")  # by the client
     async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
         await screen.shows(HINT)
         await screen.nvim.lua("mcp_tools.setup({ tools = false })")

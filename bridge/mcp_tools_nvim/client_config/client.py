@@ -15,6 +15,8 @@ Entry = dict[str, Any]
 
 NAME = "nvim-tools"
 """Name of our entry in every client."""
+_OURS = {"ide", "hooks", "policies", "skills", NAME}
+"""Names in a client's directory that may be there without the client."""
 _VARIABLE = re.compile(r"\$\{(\w+):-([^}]*)\}")
 
 
@@ -122,7 +124,7 @@ class AiClient:
         files: configuration files, as `place` reads them; a project's are relative to the project.
         skills: directories of skills, like `files`.
         commands: if one of them is on PATH, the client is installed.
-        homes: if one of these directories exists, the client is installed.
+        homes: if one of these directories has content that is not ours, the client is installed.
         format: module of `formats/` for those files.
         path: keys of the table that holds servers.
         reference: its syntax for an environment variable, %s for the name; None = it has none.
@@ -164,7 +166,15 @@ class AiClient:
     @property
     def is_installed(self) -> bool:
         """Whether it seems to be installed; a directory that cannot be read does not count."""
-        return any(map(shutil.which, self.commands)) or any(os.path.isdir(place(each)) for each in self.homes)
+        return any(map(shutil.which, self.commands)) or any(map(_has_content, self.homes))
+
+
+def _has_content(home: str) -> bool:
+    """Whether a directory holds more than what Neovim creates for the discovery and the changes of a client."""
+    try:
+        return not _OURS.issuperset(os.listdir(place(home)))
+    except OSError:
+        return False
 
 
 def expand(path: str) -> str:

@@ -74,6 +74,18 @@ def test_every_client_is_connected_once_and_disconnected_without_a_trace(
         assert change.remove_entry(client, scope, tmp_path).is_empty
 
 
+def test_a_directory_that_only_neovim_has_used_is_no_installed_client(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home))
+    copilot = CLIENTS["copilot-cli"]
+    discovery = home / ".copilot" / "ide"
+    discovery.mkdir(parents=True)
+    assert not copilot.is_installed
+    (discovery.parent / "config.json").write_text("{}")
+    assert copilot.is_installed
+
+
 @pytest.mark.parametrize("variable", VARIABLES)
 def test_an_absolute_path_in_a_variable_moves_the_file(
     variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

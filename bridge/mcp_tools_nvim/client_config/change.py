@@ -95,7 +95,7 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
 
 
 def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
-    """Returns the change that removes the entry, and the file if it holds nothing else.
+    """Returns the change that removes the entry, and the table or the file if it holds nothing else.
 
     Raises:
         ChangeError: it cannot be made.
@@ -107,6 +107,8 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     keys = (*client.path, NAME)
     try:
         after = form.remove(before, keys)
+        if before != after and value_at(form.read(after), client.path) == {}:
+            after = _without_table(form, after, client.path)
         values = form.read(after or "")
         if pruned(values) != pruned(_without(form.read(before), keys)):
             raise risk(path)
@@ -115,6 +117,12 @@ def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
     except FAULTS as error:
         raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     return Change(path, before, after)
+
+
+def _without_table(form: Any, text: str, path: tuple[str, ...]) -> str:
+    """Returns a text without an empty table, unless comments would be lost with it."""
+    shorter: str = form.remove(text, path)
+    return shorter if len(_COMMENT.findall(shorter)) == len(_COMMENT.findall(text)) else text
 
 
 def _without_empty(value: Any) -> Any:

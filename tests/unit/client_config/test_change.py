@@ -101,7 +101,7 @@ def test_an_absolute_path_in_a_variable_moves_the_file(
 
 
 def test_comments_and_formatting_are_kept_and_disconnecting_restores_every_byte(home: Path) -> None:
-    path = existing("cursor", '{\n  // mine\n  "mcpServers": {},   "other": [1,2]\n}')
+    path = existing("cursor", '{\n  // mine\n  "mcpServers": {"a": {}},   "other": [1,2]\n}')
     path.chmod(0o640)
     before = path.read_bytes()
     write(CURSOR)
@@ -110,6 +110,31 @@ def test_comments_and_formatting_are_kept_and_disconnecting_restores_every_byte(
     undo(CURSOR)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("claude-code", '{\n  "theme": "dark"\n}\n'),
+        ("opencode", '{\n  "theme": "dark"\n}\n'),
+        ("codex", 'model = "x"\n'),
+        ("goose", "model: x\n"),
+    ],
+)
+def test_a_table_that_connecting_has_added_is_removed(name: str, before: str, home: Path) -> None:
+    client, path = CLIENTS[name], place(CLIENTS[name].files["user"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(before)
+    write(client)
+    undo(client)
+    assert path.read_text().strip() == before.strip()
+
+
+def test_a_comment_in_the_emptied_table_is_kept(home: Path) -> None:
+    path = existing("cursor", '{\n  "mcpServers": {\n    // mine\n  },\n  "other": 1\n}\n')
+    write(CURSOR)
+    undo(CURSOR)
+    assert "// mine" in path.read_text()
 
 
 @pytest.mark.parametrize("linked", [False, True])

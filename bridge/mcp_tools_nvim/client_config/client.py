@@ -170,7 +170,7 @@ class AiClient:
 
 
 def _has_content(home: str) -> bool:
-    """Whether a directory holds more than what Neovim creates for the discovery and the changes of a client."""
+    """Whether a directory holds more than what Neovim creates in it."""
     try:
         return not _OURS.issuperset(os.listdir(place(home)))
     except OSError:

@@ -33,6 +33,7 @@ local M = {}
 --- agent finds this editor
 ---@field environment? fun(endpoint: mcp-tools.agents.TerminalEndpoint): mcp-tools.agents.Environment for a terminal of
 --- this editor
+---@field uses? string the agent whose endpoint and discovery files it uses
 ---@field skip? fun(): string? why the agent must be disabled now
 
 ---@class mcp-tools.agents.EndpointSpec
@@ -202,13 +203,17 @@ function M.named(name, files)
   return load(name, files[name])
 end
 
+local judge
+
 ---@param name string
 ---@param files table<string, string>
 ---@return mcp-tools.agents.Verdict
-local function judge(name, files)
+function judge(name, files)
   local loaded, fault = M.named(name, files)
   local skipped
-  if loaded and not loaded.agent.endpoint then
+  if loaded and loaded.agent.uses then
+    return judge(loaded.agent.uses, files)
+  elseif loaded and not loaded.agent.endpoint then
     loaded, skipped = nil, NO_ENDPOINT
   elseif loaded then
     skipped, fault = M.skipped(loaded.agent)
@@ -216,17 +221,17 @@ local function judge(name, files)
   return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
 end
 
---- Returns a verdict for every agent that the option names, in its order.
+--- Returns a verdict for every agent that the option names, once and in its order.
 ---@return mcp-tools.agents.Verdict[]
 function M.all()
   local files, option, seen, list = agent_files(), config.get('agents'), {}, {}
   local is_auto = option == 'auto' or option == true
   for _, name in ipairs(is_auto and M.names() or type(option) == 'string' and { option } or option or {}) do
-    local verdict = not seen[name] and judge(name, files)
-    seen[name] = true
-    if verdict and not (is_auto and verdict.skipped == NO_ENDPOINT) then
+    local verdict = judge(name, files)
+    if not seen[verdict.name] and not (is_auto and verdict.skipped == NO_ENDPOINT) then
       table.insert(list, verdict)
     end
+    seen[verdict.name] = true
   end
   return list
 end

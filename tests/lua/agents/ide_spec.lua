@@ -218,6 +218,8 @@ describe('the option `agents`', function()
     setup('auto')
     local names = names_of(agents.status())
     t.ok(vim.list_contains(names, 'made_up_unix') and not vim.list_contains(names, '_made_up'))
+    setup({ 'opencode', 'claude' }) -- opencode uses the endpoint of Claude Code
+    t.eq({ 'claude' }, names_of(agents.status()))
     setup(false)
     t.eq({}, agents.status())
   end)

@@ -1,4 +1,4 @@
--- opencode, in a terminal. For its discovery it uses the file of Claude Code: enable `claude` for it.
+-- opencode. It finds the editor by the discovery file of Claude Code, and connects to that endpoint.
 
 local json = require('mcp-tools.util.json')
 local project = require('mcp-tools.instances.project')
@@ -8,6 +8,7 @@ local shapes = require('mcp-tools.agents.known._shapes')
 return {
   name = 'opencode',
   label = 'opencode',
+  uses = 'claude',
 
   environment = function(endpoint)
     local server = endpoint.server

@@ -346,7 +346,7 @@ def _status(entries: dict[str, Any]) -> str:
 
 def _is_of_another_user(url: str) -> bool:
     """Whether a process of a user other than us or root listens on the port; False where that is unknown."""
-    own = getattr(os, "getuid", int)()
+    own = os.getuid()
     port = urlsplit(url).port or 80
     for table in SOCKET_TABLES:
         try:

@@ -117,8 +117,6 @@ def _file_id(path: str) -> tuple[int, int] | None:
 
 def _bind(path: str) -> socket.socket:
     """Returns a socket that listens at `path`; replaces one that an earlier process of ours left there."""
-    if not hasattr(socket, "AF_UNIX"):
-        raise OSError("this platform has no unix sockets")
     if len(os.fsencode(path)) > MAX_PATH:
         raise OSError(f"the socket path is longer than {MAX_PATH} bytes")
     _check_directory(os.path.dirname(path))

@@ -73,7 +73,6 @@ def _on_path(name: str, root: Path) -> list[Path]:
 
     Skips those inside the project and those of virtual environments, which may be active only now.
     """
-    names = [f"{name}.exe", f"{name}.cmd"] if os.name == "nt" else [name]
     found, inside = [], os.path.realpath(root)
     for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
         directory = Path(entry)
@@ -82,7 +81,9 @@ def _on_path(name: str, root: Path) -> list[Path]:
             continue
         if Path(os.path.realpath(directory)).is_relative_to(inside):
             continue
-        found += [path for each in names if os.access(path := directory / each, os.X_OK) and path.is_file()]
+        path = directory / name
+        if os.access(path, os.X_OK) and path.is_file():
+            found.append(path)
     return found
 
 

@@ -108,8 +108,6 @@ def is_alive(pid: int) -> bool:
     """Whether a process exists."""
     if pid <= 0:
         return False  # a group
-    if os.name == "nt":
-        return True  # `kill` would end it
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

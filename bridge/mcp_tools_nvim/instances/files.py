@@ -6,6 +6,7 @@ import ipaddress
 import json
 import math
 import os
+import pwd
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,15 +48,11 @@ def own_directories(
     """
     home = os.path.realpath(_home() if home is None else home)
     runtime = environ.get("XDG_RUNTIME_DIR")
-    if runtime is None and os.name != "nt":
+    if runtime is None:
         runtime = f"{sessions}/{os.getuid()}"
     directories = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_directory(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
-    if os.name == "nt":
-        state = Path(environ.get("XDG_STATE_HOME") or environ.get("LOCALAPPDATA") or "~/AppData/Local")
-        name += "-data"
-    else:
-        state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
+    state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
     directories.append(os.path.expanduser(state / name / "mcp-tools" / "instances"))
     return [path for path in directories if os.path.isabs(path) and not _in_repository(path, home)]
 
@@ -96,10 +93,8 @@ def is_loopback(url: str) -> bool:
 
 def _home() -> str:
     try:
-        import pwd
-
         return pwd.getpwuid(os.getuid()).pw_dir
-    except (ImportError, KeyError):  # Windows, or a user without an entry: the variables are not reliable
+    except KeyError:  # a user without an entry: the variables are not reliable
         return "/"
 
 
@@ -111,7 +106,7 @@ def _in_repository(path: str, home: str) -> bool:
 
 def _is_own(about: os.stat_result, others: int) -> bool:
     """Whether a file is owned by this user, and other users lack these permissions."""
-    return os.name == "nt" or (about.st_uid == os.getuid() and not about.st_mode & others)
+    return about.st_uid == os.getuid() and not about.st_mode & others
 
 
 def _is_own_directory(path: Path, others: int = stat.S_IWGRP | stat.S_IWOTH) -> bool:
@@ -135,7 +130,7 @@ def _read(path: Path) -> Instance | None:
 def _bytes_of(path: Path) -> bytes:
     """Returns the contents of a private regular file; empty for anything else, such as a link."""
     # O_NONBLOCK since opening a named pipe would block; the open file is checked, not its name.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
         with open(os.open(path, flags), "rb") as file:
             about = os.fstat(file.fileno())

@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import signal
-import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
@@ -27,12 +26,7 @@ from .mount import Mount
 
 logger = logging.getLogger(__name__)
 
-_UNIX = "HOME LOGNAME USER PATH SHELL TERM LANG LC_ALL LC_CTYPE TMPDIR TZ"
-_WINDOWS = (
-    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE SYSTEMROOT TEMP"
-    " USERNAME USERPROFILE"
-)
-INHERITED = (_WINDOWS if sys.platform == "win32" else _UNIX).split()
+INHERITED = ["HOME", "LOGNAME", "USER", "PATH", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"]
 """Environment variables that every process needs; the mount's configuration adds others."""
 ESCAPED = 2
 """Maximum growth of a result by JSON escapes."""
@@ -95,7 +89,7 @@ class Child:
                 stderr=asyncio.subprocess.PIPE,
                 env=environment(self._mount),
                 cwd=self._mount.cwd or None,
-                start_new_session=sys.platform != "win32",
+                start_new_session=True,
             )
         except FileNotFoundError:
             self.reason = self._missing()
@@ -123,17 +117,14 @@ class Child:
 
     def kill(self) -> None:
         """Kills the group."""
-        self._signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> bool:
         """Sends a signal to the group; False when no process is left."""
-        if self.pid is None or self._process is None:
+        if self.pid is None:
             return False
         try:
-            if sys.platform == "win32":
-                self._process.send_signal(number)
-            else:
-                os.killpg(self.pid, number)
+            os.killpg(self.pid, number)
         except (ProcessLookupError, PermissionError):
             return False
         return True

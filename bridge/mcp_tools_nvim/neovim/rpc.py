@@ -255,7 +255,7 @@ async def connect(
     on_event: Callable[[str, list[Any]], None],
     timeout: float = 5.0,  # noqa: ASYNC109 - a deadline of the connection
 ) -> Channel:
-    """Opens a channel to `address`: a path, `host:port`, or a Windows pipe.
+    """Opens a channel to `address`: a path or `host:port`.
 
     Raises:
         OSError: nothing listens there.
@@ -268,10 +268,6 @@ async def connect(
 
     tcp = _TCP.match(address)
     async with asyncio.timeout(timeout):
-        if address.startswith("\\\\.\\pipe\\"):
-            # Exists on Windows' loop only.
-            open_pipe: Any = getattr(loop, "create_pipe_connection")  # noqa: B009
-            return cast(Channel, (await open_pipe(make, address))[1])
         if tcp is not None:
             return (await loop.create_connection(make, tcp[1] or "127.0.0.1", int(tcp[2])))[1]
         return (await loop.create_unix_connection(make, address))[1]

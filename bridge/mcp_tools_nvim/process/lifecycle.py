@@ -281,13 +281,8 @@ def _debounced_sessions(editor: NvimEditor, calls: Calls) -> Callable[[list[Sess
 
 def _end_on_signal(ending: _Ending) -> None:
     loop = asyncio.get_running_loop()
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
-    try:
-        for number in numbers:
-            loop.add_signal_handler(number, ending.now, "signal")
-    except NotImplementedError:  # Windows
-        for number in numbers:
-            signal.signal(number, lambda *_: loop.call_soon_threadsafe(ending.now, "signal"))
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, ending.now, "signal")
 
 
 def _print_ready(port: int) -> None:

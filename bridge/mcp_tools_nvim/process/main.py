@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 def main() -> None:
     """Runs the bridge; does not return."""
     # Until the event loop has its own handlers; a signal is not an error.
-    for name in ("SIGTERM", "SIGINT"):
-        signal.signal(getattr(signal, name), lambda *_: os._exit(0))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
     # Imports make little garbage; the lifecycle enables it again.
     gc.disable()
     from . import log

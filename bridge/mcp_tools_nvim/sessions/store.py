@@ -35,7 +35,7 @@ TIDY_EVERY = 64
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a named pipe in place of the file must not block the bridge
+_NO_WAIT = os.O_NONBLOCK  # a named pipe in place of the file must not block the bridge
 
 logger = logging.getLogger(__name__)
 

@@ -103,9 +103,6 @@ PASSED_ON = {1: MAX_PRINTED, 2: 65_536}
 
 def supervised(work: Callable[[], None]) -> None:
     """Run `work` in a child process, end all of its processes, and exit like it."""
-    if not hasattr(os, "fork"):
-        work()
-        return
     editor = os.getppid()
     with TemporaryFile() as output, TemporaryFile() as errors:
         files = {1: output.fileno(), 2: errors.fileno()}

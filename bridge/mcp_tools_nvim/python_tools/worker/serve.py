@@ -32,7 +32,7 @@ serving = False
 
 def end_all() -> None:
     """End this process and all child processes of tools, which would outlive a killed Neovim."""
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+    if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(1)
 
@@ -66,7 +66,7 @@ def end_on_sigterm(loop: asyncio.AbstractEventLoop) -> None:
         end_soon()
         loop.call_soon_threadsafe(loop.stop)
 
-    if serving and hasattr(signal, "SIGTERM") and os.name == "posix":
+    if serving:
         loop.remove_signal_handler(signal.SIGTERM)
         signal.signal(signal.SIGTERM, terminate)
 
@@ -92,7 +92,7 @@ def main(plugin: str, *import_paths: str) -> None:
     for name in HIDDEN:
         os.environ.pop(name, None)
     api.home = os.environ.pop(HOME, None) or None
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(OSError):
         os.setsid()  # a process group, so that child processes of tools can be ended
     watch_parent()
     for stream in (sys.stdout, sys.stderr):

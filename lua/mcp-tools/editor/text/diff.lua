@@ -132,6 +132,9 @@ end
 ---@param new string[]
 ---@return mcp-tools.LineSpan[]
 function M.spans(old, new)
+  if (#old == 0) ~= (#new == 0) then
+    return { { 1, #old, 1, #new } }
+  end
   local middle = middle_of(old, new)
   if not middle then
     return {}

@@ -43,13 +43,32 @@ local function add(out, line)
   return true
 end
 
+--- Bytes that are sanitized at once: the text may become eight times as long.
+local PIECE = 4096
+
+--- Sanitizes a line, or as much of it as is shown.
+---@param line string
+---@param max integer bytes
+---@param sanitize_piece fun(text: string): string
+---@return string
+local function sanitized(line, max, sanitize_piece)
+  local out, size, at = {}, 0, 1
+  while at <= #line and size <= max do
+    local last = math.min(at + PIECE - 1, #line)
+    last = last + vim.str_utf_end(line, last)
+    out[#out + 1] = sanitize_piece(line:sub(at, last))
+    size, at = size + #out[#out], last + 1
+  end
+  return table.concat(out)
+end
+
 --- Adds the lines of a text behind a bar, so that they cannot imitate other lines.
 ---@param out mcp-tools.ApprovalLines
 ---@param text string
 ---@param margin string
 local function add_block(out, text, margin)
   for line in vim.gsplit(text:sub(1, out.max + 1), '\n', { plain = true }) do
-    if not add(out, ('%s│ %s'):format(margin, sanitize.text(line))) then
+    if not add(out, ('%s│ %s'):format(margin, sanitized(line, out.max, sanitize.text))) then
       break
     end
   end
@@ -147,7 +166,7 @@ local function add_value(out, label, value, margin, depth)
       return add_block(out, value, margin .. '  ')
     end
     local cut = #value > out.max
-    local line = sanitize.line(value:sub(1, out.max)):sub(1, out.max + 1) -- `sanitize` makes it longer
+    local line = sanitized(value:sub(1, out.max), out.max, sanitize.line):sub(1, out.max + 1)
     add(out, start .. quoted(line))
     out.cut = out.cut or cut
   elseif type(value) == 'table' and next(value) == nil then

@@ -69,6 +69,26 @@ describe('arguments in a question', function()
     t.ok(#shown({ a = ('a'):rep(3e6), b = ('b\n'):rep(1e6) }) < 2e5)
   end)
 
+  it('are escaped as far as they are shown, and in whole characters', function()
+    local sanitize, bytes = require('mcp-tools.util.sanitize'), 0
+    local text_of, line_of = sanitize.text, sanitize.line
+    for name, original in pairs({ text = text_of, line = line_of }) do
+      sanitize[name] = function(piece)
+        bytes = bytes + #piece
+        return original(piece)
+      end
+    end
+    local args = { one = ('\1'):rep(60000), two = 'x\n' .. ('\1'):rep(60000) }
+    local count = #table.concat(lines_of(args), '\n')
+    sanitize.text, sanitize.line = text_of, line_of
+    t.ok(bytes < 30000 and count > 60000, ('%d bytes of %d'):format(bytes, count))
+    for shift = 0, 3 do
+      local value = ('x'):rep(4090 + shift) .. ('ü€😀'):rep(3)
+      local rows = vim.tbl_map(vim.trim, lines_of({ text = value, lines = '\n' .. value }))
+      t.eq(2, select(2, table.concat(rows):gsub('↪%s*', ''):gsub(vim.pesc(value), '')))
+    end
+  end)
+
   it('are marked as truncated at any position', function()
     for first = 1, 400, 7 do
       local value = ('a'):rep(first) .. '\n' .. ('b'):rep(70000) .. 'rm -r /'

@@ -146,7 +146,7 @@ local MAX_KEY = 4096
 --- Returns the JSON of the arguments that "always" applies to, for tools with `always_ignores`.
 ---@param definition mcp-tools.Definition
 ---@param args table
----@return string? key nil if "always" applies to the tool
+---@return string? key nil if "always" applies to the tool; only the beginning if it is too long
 ---@return boolean never "always" is not possible for this call
 function M.call_key(definition, args)
   local ignored = definition.always_ignores
@@ -162,7 +162,8 @@ function M.call_key(definition, args)
   for _, name in ipairs(type(ignored) == 'function' and ignored(args) or ignored) do
     decisive[name] = nil
   end
-  local key = canonical_json.text(next(decisive) and decisive or vim.empty_dict())
+  local snapshot = canonical_json.snapshot(next(decisive) and decisive or vim.empty_dict())
+  local key = canonical_json.head(snapshot, MAX_KEY + 1)
   return key, #key > MAX_KEY
 end
 

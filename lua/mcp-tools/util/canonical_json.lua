@@ -13,11 +13,10 @@ local LONG, CHUNK = 512, 64 * 1024
 local EMPTY_DICT = getmetatable(vim.empty_dict())
 local byte, floor, format = string.byte, math.floor, string.format
 
-local SHORT = { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\f'] = '\\f', ['\n'] = '\\n', ['\r'] = '\\r' }
-SHORT['\t'] = '\\t'
-
-local function escape(char)
-  return SHORT[char] or format('\\u%04x', char:byte())
+local ESCAPES = { ['"'] = '\\"', ['\\'] = '\\\\', ['\b'] = '\\b', ['\f'] = '\\f', ['\n'] = '\\n', ['\r'] = '\\r' }
+ESCAPES['\t'] = '\\t'
+for code = 0, 31 do
+  ESCAPES[string.char(code)] = ESCAPES[string.char(code)] or format('\\u%04x', code)
 end
 
 --- A loop: searching for a character class is 15 times slower, and most texts need no escape.
@@ -35,7 +34,7 @@ local function quote(text)
   if at > size then
     return '"' .. text .. '"'
   end
-  return '"' .. text:gsub('[%z\1-\31"\\]', escape) .. '"'
+  return '"' .. text:gsub('[%z\1-\31"\\]', ESCAPES) .. '"'
 end
 
 --- Returns the shortest text of a number that is read back as that number.

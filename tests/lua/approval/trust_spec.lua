@@ -419,6 +419,13 @@ describe('"always" for a tool that runs what its arguments contain', function()
     local b = shell()
     again(b, { command = ('x'):rep(10000) })
     t.ok(not vim.list_contains(b.asked[1].choices, 'always'))
+    local definition = { always_ignores = {} }
+    local key, never = require('mcp-tools.approval.rules').call_key(definition, { command = ('\1'):rep(1e6) })
+    t.eq({ true, true }, { never, #key < 5000 }) -- only as much as is compared
+    for length, expected in pairs({ [4082] = false, [4083] = true }) do -- and `{"command":""}`
+      key, never = require('mcp-tools.approval.rules').call_key(definition, { command = ('x'):rep(length) })
+      t.eq({ expected, math.min(14 + length, 4097) }, { never, #key })
+    end
   end)
 
   it('is not a choice for an argument that means something else later', function()

@@ -27,6 +27,22 @@ describe('shell_run', function()
     t.eq({ 'a  b|' .. p.root .. '/sub\nin', nil, 0 }, { done.stdout, done.stderr, done.exit_code })
   end)
 
+  it('is refused without a question if the command or its input is too long', function()
+    local preview = require('mcp-tools.tools.shell.run').preview
+    local long = ('\n'):rep(40000)
+    for _, args in ipairs({
+      { command = 'true ' .. long .. long },
+      { argv = { 'true', long, long } },
+      { command = 'true' .. long, env = { A = long } },
+    }) do
+      local text, err = preview(args)
+      t.eq({ nil, 'validation_error' }, { text, err.code })
+      t.matches('longer than 65536 bytes', err.message)
+    end
+    p.fails('validation_error', 'command: .*65536', 'shell_run', { command = long .. long })
+    p.fails('validation_error', 'stdin: .*65536', 'shell_run', { command = 'true', stdin = long .. long })
+  end)
+
   it('does not block the main thread, however long a line of output is', function()
     for _, command in ipairs({
       [[printf '%0200000d\rdone\n' 1]],

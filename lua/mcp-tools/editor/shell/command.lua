@@ -12,13 +12,18 @@ M.TOOL_TIMEOUT = MAX_TIMEOUT + 30000
 --- Argument of tools that wait for a command.
 M.TIMEOUT = { type = 'integer', description = 'Timeout in ms', default = 120000, minimum = 100, maximum = MAX_TIMEOUT }
 
+--- Maximum size of a command with its environment in bytes, and of its standard input in characters: the user must
+--- wait until they are shown and compared.
+M.MAX_SIZE = 64 * 1024
+
 --- Arguments of tools that start a command.
 M.ARGS = {
-  command = { type = 'string', description = 'Command line for sh' },
+  command = { type = 'string', description = 'Command line for sh', maxLength = M.MAX_SIZE },
   argv = {
     type = 'array',
     items = { type = 'string' },
     minItems = 1,
+    maxItems = 1000,
     description = 'Executable and arguments, without a shell',
     hidden = true,
   },
@@ -76,17 +81,24 @@ end
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@return string? fault
 local function unusable(args)
-  local texts = { command = args.command, argv = table.concat(args.argv or {}), cwd = args.cwd }
+  local pairs_of_env = {}
   for name, value in pairs(args.env or {}) do
     if name == '' or name:find('=', 1, true) then
       return ('env: %q is not a valid variable name'):format(name)
     end
-    texts['env ' .. name] = name .. value
+    vim.list_extend(pairs_of_env, { name, value })
   end
-  for name, value in pairs(texts) do
-    if value:find('%z') then
+  local size, texts = 0, { command = args.command, cwd = args.cwd }
+  texts.argv, texts.env = table.concat(args.argv or {}), table.concat(pairs_of_env)
+  for name, text in pairs(texts) do
+    if text:find('\0', 1, true) then
       return name .. ': contains a NUL byte'
     end
+    size = size + #text
+  end
+  if size > M.MAX_SIZE then
+    local fault = '%s: longer than %d bytes, with env; write long text to a file first'
+    return fault:format(args.command and 'command' or 'argv', M.MAX_SIZE)
   end
 end
 
@@ -98,10 +110,8 @@ end
 function M.of(args, root)
   if (args.command == nil) == (args.argv == nil) then
     return nil, errors.new('validation_error', 'give exactly one of command and argv')
-  elseif args.command and not args.command:find('%S') then
-    return nil, errors.new('validation_error', 'command: is empty')
   end
-  local fault = unusable(args)
+  local fault = unusable(args) or args.command and not args.command:find('%S') and 'command: is empty'
   if fault then
     return nil, errors.new('validation_error', fault)
   end

@@ -15,7 +15,12 @@ return {
     .. ' ends with it; for servers use shell_jobs.',
   search_hint = 'bash, terminal, execute, sh, make, npm, git add, stage, commit',
   args = vim.tbl_extend('error', command.ARGS, {
-    stdin = { type = 'string', description = 'Standard input; default: none', hidden = true },
+    stdin = {
+      type = 'string',
+      description = 'Standard input; default: none',
+      maxLength = command.MAX_SIZE,
+      hidden = true,
+    },
     timeout_ms = command.TIMEOUT,
     max_bytes = {
       type = 'integer',

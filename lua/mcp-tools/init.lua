@@ -238,7 +238,8 @@ function M.endpoint()
   return require('mcp-tools.bridge').endpoint()
 end
 
---- Returns an entry for `mcpServers` that gives an agent these tools, for plugins that start agents over ACP.
+--- Returns an entry for `mcpServers` that gives an agent these tools, for plugins that start agents over ACP. An `http`
+--- entry contains a token of its own, for one session of an agent.
 ---@param opts? { transport: 'stdio'|'http'? } every agent supports `stdio` (default); `http` needs no additional
 --- process, but support by the agent (`agentCapabilities.mcpCapabilities.http`)
 ---@return table? entry nil until the bridge is ready
@@ -246,6 +247,13 @@ end
 function M.acp_server(opts)
   require('mcp-tools.util.validate')('opts', opts, 'table', true)
   return require('mcp-tools.bridge').acp_entry(opts and opts.transport or 'stdio')
+end
+
+--- Revokes the token of an `http` entry of `acp_server()` and ends its sessions, when the agent has ended.
+---@param entry table
+function M.acp_revoke(entry)
+  require('mcp-tools.util.validate')('entry', entry, 'table')
+  require('mcp-tools.bridge').revoke_acp(entry)
 end
 
 --- Returns the state of the plugin: `state`, `port`, `sessions` and more of the bridge, the plugin's `version`; after

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
-from tests.support.bridge import Start
+from tests.support.bridge import ROOT_TOOLS, Start, http_client
 from tests.support.results import text_of
 
 ENTRY = "return mcp_tools.acp_server({ transport = ... })"
@@ -46,8 +49,34 @@ async def test_stdio_serves_the_tools_in_a_hostile_project(start_bridge: Start, 
     assert not (tmp_path / "ran").exists()
 
 
-async def test_http_returns_the_endpoint_and_its_header(start_bridge: Start) -> None:
-    bridge = await start_bridge()
-    headers = [{"name": "Authorization", "value": f"Bearer {bridge.token}"}]
-    expected = {"type": "http", "name": "nvim-tools", "url": f"{bridge.url}/mcp", "headers": headers}
-    assert await bridge.nvim.lua(ENTRY, "http") == expected
+async def test_an_http_entry_has_a_token_of_its_own_until_it_is_revoked(start_bridge: Start) -> None:
+    bridge = await start_bridge(init=ROOT_TOOLS)
+    first, second = [await bridge.nvim.lua(ENTRY, "http") for _ in range(2)]
+    assert first["url"] == f"{bridge.url}/mcp"
+    assert len({bridge.token, *(headers_of(each)["Authorization"][7:] for each in (first, second))}) == 3
+
+    async def tools(entry: dict[str, Any]) -> set[str]:
+        async with http_client(headers_of(entry)) as http:
+            transport = streamable_http_client(entry["url"], http_client=http)
+            async with Client(transport, mode="legacy") as client:
+                return {tool.name for tool in (await client.list_tools()).tools}
+
+    async def status(entry: dict[str, Any]) -> int:
+        async with http_client(headers_of(entry)) as http:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+            return (await http.post(entry["url"], json=body)).status_code
+
+    assert await tools(first) == await tools(second) != set()
+    await bridge.nvim.lua("mcp_tools.acp_revoke(...)", first)
+    async with asyncio.timeout(15):
+        while await status(first) != 401:
+            await asyncio.sleep(0.02)
+    await bridge.nvim.request("nvim_command", "McpTools restart")
+    await bridge.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+    await bridge.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+    assert await tools(second) != set()
+    assert await status(first) == 401
+
+
+def headers_of(entry: dict[str, Any]) -> dict[str, str]:
+    return {header["name"]: header["value"] for header in entry["headers"]}

@@ -83,8 +83,32 @@ class _GoneError(_FaultError):
     """Nothing listens there."""
 
 
-class Registration:
-    """The registration with one server.
+class OwnToken:
+    """A token for one program, valid for `/mcp` and for the sessions that were opened with it.
+
+    Args:
+        token: The token; empty while there is none.
+        revoked: Receives the session ids of a revoked token.
+
+    Attributes:
+        token: The token.
+        sessions: Ids of the sessions opened with the token.
+    """
+
+    def __init__(self, token: str, revoked: Callable[[set[str]], None]) -> None:
+        self.token = token
+        self.sessions: set[str] = set()
+        self._revoked = revoked
+
+    def revoke(self) -> None:
+        """Invalidates the token and ends its sessions."""
+        self.token = ""
+        ids, self.sessions = self.sessions, set()
+        self._revoked(ids)
+
+
+class Registration(OwnToken):
+    """The registration with one server, which has the token.
 
     Args:
         server: The server.
@@ -95,8 +119,6 @@ class Registration:
         after: Task that ends an earlier registration with the same server; it runs first.
 
     Attributes:
-        token: The token that the server has; empty while it has none.
-        sessions: Ids of the sessions opened with the token.
         state: `waiting`, `connected`, or `others` (another process has registered a server with our name).
         fault: Why it is not connected.
     """
@@ -110,12 +132,11 @@ class Registration:
         changed: Callable[[], None],
         after: asyncio.Task[None] | None = None,
     ) -> None:
+        super().__init__("", revoked)
         self.server = server
         self.url = url
-        self.token = ""
-        self.sessions: set[str] = set()
         self.state, self.fault = "waiting", ""
-        self._hide, self._revoked, self._changed = hide, revoked, changed
+        self._hide, self._changed = hide, changed
         self._is_ours = server.registered
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
@@ -128,12 +149,6 @@ class Registration:
         """Checks the server now, and regularly for the next minutes."""
         self._until = self._loop.time() + CHECK_FOR
         self._wake.set()
-
-    def revoke(self) -> None:
-        """Invalidates the token and ends its sessions."""
-        self.token = ""
-        ids, self.sessions = self.sessions, set()
-        self._revoked(ids)
 
     async def end(self) -> None:
         """Ends the registration."""
@@ -255,10 +270,10 @@ class Registration:
 
 
 class Registrations:
-    """The registrations with all servers that Neovim names.
+    """The tokens of single programs: OpenCode servers that Neovim names, and agents started over ACP.
 
     Args:
-        editor: Names the servers; gets their states.
+        editor: Names the servers and the tokens of agents; gets the states of servers.
         hide: Receives each token, which must not be logged.
     """
 
@@ -267,18 +282,20 @@ class Registrations:
         self._hide = hide
         self._sessions: Sessions | None = None
         self._by_url: dict[str, Registration] = {}
+        self._of_agents: dict[str, OwnToken] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._closed = False
         editor.on("integrations", self._set_servers)
+        editor.on("acp_tokens", self._set_tokens)
 
     def set_sessions(self, sessions: Sessions) -> None:
         """Sets the sessions from which those of revoked tokens are deleted."""
         self._sessions = sessions
 
-    def find_by_token(self, values: Values) -> Registration | None:
-        """Returns the registration whose token a request has, in constant time for wrong tokens."""
-        found = None
-        for each in self._by_url.values():
+    def find_by_token(self, values: Values) -> OwnToken | None:
+        """Returns the holder of the token that a request has, in constant time for wrong tokens."""
+        found: OwnToken | None = None
+        for each in (*self._by_url.values(), *self._of_agents.values()):
             if holds(values, "authorization", "bearer", each.token) and each.token:
                 found = each
         return found
@@ -310,6 +327,13 @@ class Registrations:
                     server, url, self._hide, self._drop, self._report, self._ending.get(name)
                 )
         self._report()
+
+    def _set_tokens(self, tokens: list[str]) -> None:
+        for gone in self._of_agents.keys() - set(tokens):
+            self._of_agents.pop(gone).revoke()
+        for token in tokens:
+            self._hide(token)
+            self._of_agents.setdefault(token, OwnToken(token, self._drop))
 
     def _end(self, registration: Registration) -> None:
         url = registration.server.url

@@ -17,7 +17,7 @@ from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..values import AgentEndpoint, ServerInfo
-from .registrations import Registration, Registrations, Values, holds
+from .registrations import OwnToken, Registrations, Values, holds
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -77,7 +77,7 @@ class AgentRouter:
     Args:
         handlers: the parts that all transports share.
         endpoints: the current endpoints.
-        registrations: OpenCode servers, which have tokens of their own.
+        registrations: OpenCode servers and agents over ACP, which have tokens of their own.
         limit: maximum bytes of a message.
 
     Attributes:
@@ -114,8 +114,8 @@ class AgentRouter:
         endpoint = self._endpoints.find_by_token(values, unix)
         if endpoint is not None:
             return partial(self._serve, endpoint)
-        registration = self._registrations.find_by_token(values) if unix is None else None
-        return None if registration is None else partial(self._serve_registered, registration)
+        holder = self._registrations.find_by_token(values) if unix is None else None
+        return None if holder is None else partial(self._serve_holder, holder)
 
     async def _serve(self, endpoint: AgentEndpoint, request: web.Request) -> web.StreamResponse:
         if refused := self._refuse(request):
@@ -124,17 +124,17 @@ class AgentRouter:
             return await self._websockets.serve(request, endpoint)
         return await self._answer(request, self._transport(endpoint.name), endpoint.label)
 
-    async def _serve_registered(self, registration: Registration, request: web.Request) -> web.StreamResponse:
-        """Serves an OpenCode server: it has the tools of any client, but only its own sessions."""
+    async def _serve_holder(self, holder: OwnToken, request: web.Request) -> web.StreamResponse:
+        """Serves the holder of an own token: it has the tools of any client, but only its own sessions."""
         if refused := self._refuse(request):
             return refused
-        token, id_ = registration.token, request.headers.get(SESSION_HEADER)
-        if id_ is not None and id_ not in registration.sessions:
+        token, id_ = holder.token, request.headers.get(SESSION_HEADER)
+        if id_ is not None and id_ not in holder.sessions:
             return refusal(404, "Session not found; send initialize again")
         response = await self._answer(request, self._transport(None))
         opened = response.headers.get(SESSION_HEADER) if id_ is None else None
-        if opened is not None and registration.token == token:
-            registration.sessions.add(opened)
+        if opened is not None and holder.token == token:
+            holder.sessions.add(opened)
         elif opened is not None:  # the token was revoked meanwhile
             self._handlers.sessions.delete(opened)
         return response

@@ -285,6 +285,7 @@ class NvimEditor:
                 changed(kind, revision): a list of definitions has changed
                 updated(uri): a subscribed resource has changed
                 endpoints(endpoints): the endpoints of terminal agents
+                acp_tokens(tokens): all tokens of agents that plugins start over ACP
                 hook_token(token): the token of agents' hooks; empty = they are off
                 hook(event_id, text): the later answer to an event of an agent's hook
                 integrations({url, servers}): the agents' servers to register with
@@ -310,6 +311,8 @@ class NvimEditor:
             values = args[0], int(args[1])
         elif name in ("updated", "hook_token") and count == 1:
             values = (args[0],)
+        elif name == "acp_tokens" and len(args) == 1 and isinstance(args[0], list):
+            values = ([each for each in args[0] if isinstance(each, str)],)
         elif name == "hook" and count == 2:
             values = args[0], codec.clean(args[1])
         elif name == "endpoints" and count == 1:

@@ -285,6 +285,7 @@ local function on_ready(process, port)
   end
   current.port = port
   set('ready')
+  current.send_acp_tokens()
   set_alarm(M.STABLE, function()
     current.tries = 0
   end)

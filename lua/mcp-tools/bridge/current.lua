@@ -59,6 +59,11 @@ function M.hook_token()
   return hook_token
 end
 
+--- Maximum number of tokens of agents; the oldest is revoked.
+local MAX_ACP_TOKENS = 64
+--- Tokens of agents that plugins start over ACP, the oldest first.
+local acp_tokens = {} ---@type string[]
+
 local listeners = {} ---@type (fun(what: 'clients'?))[]
 
 --- Calls `fn` on every state change.
@@ -159,7 +164,14 @@ function M.acp_entry(transport)
   elseif not endpoint then
     return nil, errors.new('busy', 'the bridge is not ready; start it with start() or :McpTools start')
   elseif transport == 'http' then
-    local headers = { { name = 'Authorization', value = 'Bearer ' .. endpoint.token } }
+    local token = vim.text.hexencode(assert(vim.uv.random(32)))
+    log.hide(token)
+    table.insert(acp_tokens, token)
+    if #acp_tokens > MAX_ACP_TOKENS then
+      table.remove(acp_tokens, 1)
+    end
+    M.send_acp_tokens()
+    local headers = { { name = 'Authorization', value = 'Bearer ' .. token } }
     return { type = 'http', name = NAME, url = endpoint.url, headers = headers }
   end
   local relay, env = M.relay(), {}
@@ -171,6 +183,24 @@ function M.acp_entry(transport)
   end
   -- ACP v2 requires `type`; agents of v1 ignore it here.
   return { type = 'stdio', name = NAME, command = relay.command, args = relay.args, env = env }
+end
+
+--- Revokes the token of an entry of `acp_entry`, and ends its sessions.
+---@param entry table
+function M.revoke_acp(entry)
+  local header = (entry.headers or {})[1] or {}
+  local kept = vim.tbl_filter(function(token)
+    return header.value ~= 'Bearer ' .. token
+  end, acp_tokens)
+  if #kept < #acp_tokens then
+    acp_tokens = kept
+    M.send_acp_tokens()
+  end
+end
+
+--- Sends the bridge the tokens of agents, which it does not store.
+function M.send_acp_tokens()
+  M.send('acp_tokens', acp_tokens)
 end
 
 local announcers = {} ---@type (fun(): string?)[]

@@ -11,6 +11,7 @@ local global_state = require('mcp-tools.util.global_state')
 ---@field endpoint fun(): { url: string, token: string, port: integer }?
 ---@field relay fun(): mcp-tools.bridge.Relay?
 ---@field acp_entry fun(transport: string): table?, mcp-tools.Error?
+---@field revoke_acp fun(entry: table)
 ---@field status fun(): mcp-tools.bridge.Status
 local M = {}
 

@@ -55,10 +55,8 @@ async def ask_proof(host: str, port: int, nonce: str) -> str | None:
 
 
 async def _read_to_end(reader: asyncio.StreamReader) -> bytes:
-    answer = b""
-    while len(answer) <= ANSWER_MAX:
-        part = await reader.read(ANSWER_MAX)
-        if not part:
-            break
-        answer += part
-    return answer
+    """Returns the answer, or its first ANSWER_MAX bytes."""
+    try:
+        return await reader.readexactly(ANSWER_MAX)
+    except asyncio.IncompleteReadError as end:
+        return end.partial

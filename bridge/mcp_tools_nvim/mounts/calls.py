@@ -17,10 +17,10 @@ import mcp_types as types
 from mcp import MCPError
 from pydantic import ValidationError
 
+from ..jsonrpc import RESOURCE_NOT_FOUND, TOO_LARGE
 from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from . import outcomes
-from .child_process import TOO_LARGE
 from .outcomes import MountOutcome, error_outcome
 from .session import MountSession, is_closed
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .supervisor import MountedServer
 from .mount import Mount
 
-NOT_FOUND = -32002
 CLOSE_REASON_TIMEOUT = 5.0
 """Seconds to wait for the reason of a closed connection."""
 MAX_EVENTS = 100
@@ -248,6 +247,6 @@ class MountCalls:
         text = self._mount.clean(error.message)[:MAX_ERROR]
         if error.code == TOO_LARGE:
             return error_outcome("too_large", text)
-        if kind == "resource" and error.code in (NOT_FOUND, types.INVALID_PARAMS):
+        if kind == "resource" and error.code in (RESOURCE_NOT_FOUND, types.INVALID_PARAMS):
             return error_outcome("not_found", text)
         return error_outcome("tool_error", text)

@@ -21,6 +21,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from ..jsonrpc import TOO_LARGE
 from ..rate_limit import TokenBucket
 from .mount import Mount
 
@@ -45,7 +46,6 @@ MAX_LINES = 50
 MAX_SHOWN_OUTPUT = 80
 """Maximum bytes of an invalid message in the log."""
 CHUNK = 64 * 1024
-TOO_LARGE = -32005
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,18})(?!\d|\s*,\s*"method")')
 _LAST = re.compile(rb'"id"\s*:\s*(\d{1,18})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 """Match the id at the start or end of a message, never one inside a result."""

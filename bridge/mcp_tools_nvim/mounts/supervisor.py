@@ -297,11 +297,9 @@ class MountedServer:
                 async with listen(session.sdk_session, **wanted) as events:  # type: ignore[arg-type]
                     async for event in events:
                         self._changed(_CHANGES.get(type(event).__name__, ()))
-            except MCPError as error:
-                if error.error.code == types.METHOD_NOT_FOUND:
-                    return
-                logger.debug("mount %s: the stream of changes: %s", self.mount.name, _reason(error))
             except Exception as fault:  # noqa: BLE001 - boundary: the stream is opened again after any error
+                if isinstance(fault, MCPError) and fault.error.code == types.METHOD_NOT_FOUND:
+                    return
                 logger.debug("mount %s: the stream of changes: %s", self.mount.name, _reason(fault))
             await asyncio.sleep(REOPEN_SECONDS)
             self._changed(tuple(LISTS))

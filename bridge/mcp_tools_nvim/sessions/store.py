@@ -35,7 +35,6 @@ TIDY_EVERY = 64
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")
-_NO_WAIT = os.O_NONBLOCK  # a named pipe in place of the file must not block the bridge
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +123,8 @@ class SessionStore:
         if self._directory is None or not _ID.fullmatch(id_):
             return None
         try:
-            with open(os.open(self._path(id_), os.O_RDONLY | _NO_WAIT), "rb") as file:
+            # O_NONBLOCK since a named pipe in place of the file must not block the bridge.
+            with open(os.open(self._path(id_), os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     return None
                 fields = json.loads(file.read(MAX_RECORD))

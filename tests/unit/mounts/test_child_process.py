@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from mcp_tools_nvim.mounts.child_process import TOO_LARGE, LineSplitter, LongLine
+from mcp_tools_nvim.jsonrpc import TOO_LARGE
+from mcp_tools_nvim.mounts.child_process import LineSplitter, LongLine
 from tests.support import processes
 from tests.support.nvim import ROOT
 

@@ -116,8 +116,8 @@ end
 ---@param first? integer first line that has changed, 0-based; default: 0
 ---@param last? integer line after the last one that has changed; default: the number of lines
 function M.guard(bufnr, first, last)
-  local count, danger = api.nvim_buf_line_count(bufnr), nil
-  first, last = math.max(0, (first or 0) - SCREEN), math.min(count, (last or count) + SCREEN)
+  local danger
+  first, last = first or 0, last or api.nvim_buf_line_count(bufnr)
   for from = first, last - 1, LINES do
     danger = M.danger_of(api.nvim_buf_get_lines(bufnr, from, math.min(from + LINES, last), false)) or danger
     if danger == 'abort' then

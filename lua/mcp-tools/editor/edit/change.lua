@@ -238,16 +238,17 @@ function M.change(bufnr, edits, changedtick, opts)
   done.before = changedtick and opts and opts.lines or api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local tree = vim.fn.undotree(bufnr)
   done.seq, done.steps = tree.seq_cur, { tree.seq_last + 1 }
-  local count = api.nvim_buf_line_count(bufnr)
   local ok, thrown = pcall(function()
     break_undo(bufnr)
     for i = #parts, 1, -1 do
       local at = parts[i]
       api.nvim_buf_set_text(bufnr, at.row, at.col, at.end_row, at.end_col, at.lines)
     end
-    if #parts > 0 then
-      local last = parts[#parts].end_row + 1 + api.nvim_buf_line_count(bufnr) - count
-      highlighting.guard(bufnr, parts[1].row, last)
+    local shift = 0
+    for _, at in ipairs(parts) do
+      local first = at.row + shift
+      highlighting.guard(bufnr, first, first + #at.lines)
+      shift = shift + #at.lines - (at.end_row - at.row + 1)
     end
     break_undo(bufnr)
   end)

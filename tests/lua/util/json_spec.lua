@@ -126,17 +126,9 @@ describe('canonical JSON', function()
     assert(made == '["' .. text:gsub('["\n]', { ['"'] = '\\"', ['\n'] = '\\n' }) .. '"]')
   end)
 
-  it('can be compared without being created, or partly', function()
-    local value = { a = ('long '):rep(200), b = { 1, 2.5, true }, c = 'x' }
-    local one = canonical_json.snapshot(value)
-    assert(canonical_json.same(one, canonical_json.snapshot(vim.deepcopy(value))))
-    for _, other in ipairs({ { b = { 1, 2.6, true } }, { c = 'y' }, { a = 'long ' }, { d = 1 }, { c = { 'x' } } }) do
-      local snapshot = canonical_json.snapshot(vim.tbl_extend('force', value, other))
-      assert(not canonical_json.same(one, snapshot))
-    end
-    local text = ('x'):rep(1000)
-    assert(not canonical_json.same(canonical_json.snapshot({ text }), canonical_json.snapshot({ '"' .. text .. '"' })))
-    for _, bytes in ipairs({ 1, 10, 50, 1000 }) do
+  it('is created partly', function()
+    local one = canonical_json.snapshot({ a = ('long "'):rep(200), b = { 1, 2.5, true }, c = 'x' })
+    for _, bytes in ipairs({ 1, 10, 50, 1000, 5000 }) do
       assert(canonical_json.head(one, bytes) == canonical_json.text_of(one):sub(1, bytes), bytes)
     end
   end)

@@ -92,6 +92,8 @@ async def test_a_server_that_cannot_start_is_retried_and_its_error_shown(bridge:
 async def test_a_failed_start_is_reported_in_time(bridge: Bridge, spec: dict[str, Any], error: str) -> None:
     async with mounts.mounted(bridge, "bad", spec, "waiting") as status:
         assert status["error"] == error
+        text = "return vim.fn.execute('messages'):find(..., 1, true)"
+        await bridge.nvim.wait_for(text, f"'bad' cannot start: {error}")
 
 
 class _Slow(BaseHTTPRequestHandler):

@@ -26,6 +26,7 @@ local STOP_GRACE = 2000
 ---@field server string? the server's own name
 ---@field faults string[] what the plugin does not expose of it
 ---@field at integer time of the report in ns
+---@field was_ready boolean?
 
 ---@type table<string, table> specs from `mount()`
 local added = {}
@@ -132,6 +133,18 @@ function M.retry(name)
   M.sync()
 end
 
+--- Notifies once of a mount that has never been ready and cannot start.
+---@param report mcp-tools.MountReport
+---@param previous mcp-tools.MountReport?
+local function notify_start(report, previous)
+  report.was_ready = report.state == 'ready' or (previous and previous.was_ready)
+  if report.state == 'waiting' and report.error and not report.was_ready then
+    local cause = sanitize.line(strings.join_lines(report.error, '; '))
+    local text = ("mount '%s' cannot start: %s"):format(report.name, cause)
+    notify.once('start of mount ' .. report.name, 'warn', text, 'See :McpTools mounts')
+  end
+end
+
 --- Handles the bridge's report about a mount.
 ---@param channel integer
 ---@param data table
@@ -139,7 +152,7 @@ function M.reported(channel, data)
   if channel ~= sent.channel or not sent.names[data.name] then
     return -- it was unmounted since, and its name may be used again
   end
-  reports[data.name] = {
+  local report = {
     name = data.name,
     state = data.state,
     error = data.error ~= '' and data.error or nil,
@@ -150,6 +163,8 @@ function M.reported(channel, data)
     faults = data.faults or {},
     at = uv.hrtime(),
   }
+  notify_start(report, reports[data.name])
+  reports[data.name] = report
 end
 
 --- Handles the loss of the bridge, and ends the servers' processes, which a killed bridge leaves behind.

@@ -64,7 +64,7 @@ async def test_the_hint_waits_for_the_next_start_after_a_warning(nvim_program: P
     note.unlink()
     init = INIT + "mcp_tools.setup({ aproval = {} })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
-        await screen.shows("unknown options were ignored")
+        await screen.shows("unknown option")
         await screen.command("lua vim.defer_fn(function() vim.g.later = 'later' end, 300)")
         await screen.command("lua vim.wait(1000, function() return vim.g.later end) print(vim.g.later)")
         await screen.shows("later")

@@ -167,7 +167,7 @@ local function check(node, given, parent, faults, unknown)
       table.insert(faults, ('%s: expected a table, got %s'):format(path, type(value)))
     else
       local hint = suggestion(node, parent, key)
-      table.insert(unknown, join(parent, key) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
+      table.insert(unknown, ("'%s'"):format(join(parent, key)) .. (hint and (' (did you mean %s?)'):format(hint) or ''))
     end
   end
 end

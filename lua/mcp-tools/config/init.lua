@@ -133,7 +133,11 @@ function M.change(opts)
   end
   use(merge(tree, values, opts))
   if #unknown > 0 then
-    require('mcp-tools.notify').warn('setup(): unknown options were ignored: ' .. table.concat(unknown, ', '))
+    local text = ('unknown option%s %s; ignored by setup()'):format(
+      #unknown > 1 and 's' or '',
+      table.concat(unknown, ', ')
+    )
+    require('mcp-tools.notify').warn(text)
   end
   warn_of_integrations(opts.integrations)
 end

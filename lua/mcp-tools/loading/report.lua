@@ -116,8 +116,7 @@ end
 ---@return string
 function M.describe(item)
   local text = ("%s: unknown name '%s'"):format(item.option, item.name)
-  -- The suggestion comes first, because a narrow screen cuts the end.
-  return item.near and ("did you mean '%s'? %s"):format(item.near, text) or text
+  return item.near and ("%s (did you mean '%s'?)"):format(text, item.near) or text
 end
 
 --- Notifies the user of unknown names that are close to a known one, once; others may be registered later.

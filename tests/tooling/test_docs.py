@@ -254,7 +254,7 @@ MEASURED = (
     ("ms and {:.1f} kB.\n", "code: 30 references", r"Serena \d+ ms / (\d+) B"),
     ("tool call takes {:.1f} ms", "sync call, p50, sessions", r"\(([\d.]+) ms"),
     ("for at most {:.0f} ms", "longest main-thread block", r"([\d.]+) ms"),
-    ("`setup()`\n  takes {:.1f} ms", "Neovim start-up: setup", r"([\d.]+) ms"),
+    ("`setup()` takes {:.1f} ms", "Neovim start-up: setup", r"([\d.]+) ms"),
     ("this costs {:.1f} ms", "Neovim start-up: setup", r"([\d.]+) ms"),
     ("one process with {:.0f} MB", "bridge before its first client", r"(\d+) MB"),
     ("{:.0f} MB after the first client", "bridge after its first client", r"(\d+) MB"),

@@ -355,7 +355,9 @@ def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse
 
 def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> str:
     """Returns notes for the user once the entry is in the configuration."""
-    parts = [client.advice]
+    parts = [f"Restart {client.title} if it is running.", client.advice]
+    if scope == "project":
+        parts.append(client.project_advice)
     if options.env is not None:
         parts.insert(
             0, f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."

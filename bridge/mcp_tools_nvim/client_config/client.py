@@ -133,6 +133,7 @@ class AiClient:
         http_fields: added to the entry of an HTTP server.
         custom: makes the entry of a client with a format of its own.
         advice: additional notes for the user.
+        project_advice: more of them for an entry in a project's file.
         hooks: how it runs hooks; None = it does not.
         lsp: how it starts language servers; None = it does not.
         permissions: how it allows single tools, or why we add no rules.
@@ -151,6 +152,7 @@ class AiClient:
     http_fields: Mapping[str, Any] = field(default_factory=dict)
     custom: Callable[[Server], Entry] | None = None
     advice: str = ""
+    project_advice: str = ""
     hooks: Hooks | None = None
     lsp: Lsp | None = None
     permissions: Permissions | str = "no settings for single tools are known"

@@ -83,11 +83,13 @@ CLIENTS = {
         homes=(_CLAUDE,),
         reference="${%s}",
         http_fields=_HTTP,
-        advice="`claude mcp list` shows whether it is connected; it asks once to approve a project's file.",
+        advice="In it, `/mcp` shows whether the server is connected.",
+        project_advice="It asks once to approve the project's file.",
         hooks=Hooks(
             "claude",
             {"user": f"{_CLAUDE}/settings.json", "project": ".claude/settings.json"},
             matcher="Edit|Write|NotebookEdit|Grep|Bash",
+            advice="`/hooks` shows the hooks.",
         ),
         lsp=Lsp(
             {"user": f"{_CLAUDE}/{NAME}/.lsp.json", "project": f".claude/{NAME}/.lsp.json"},
@@ -108,7 +110,8 @@ CLIENTS = {
         reference="%s",
         custom=_codex,
         advice='Neovim asks as well; default_tools_approval_mode = "approve" avoids the second question.'
-        " A project's file applies once Codex trusts the project.",
+        " In it, `/mcp` shows the server.",
+        project_advice="The project's file applies once Codex trusts the project.",
         hooks=Hooks(
             "codex",
             {"user": f"{_CODEX}/hooks.json", "project": ".codex/hooks.json"},
@@ -138,7 +141,7 @@ CLIENTS = {
         homes=(_COPILOT,),
         stdio_fields={"type": "local", "tools": ["*"]},
         http_fields={"type": "http", "tools": ["*"]},
-        advice="`copilot mcp list` shows it.",
+        advice="In it, `/mcp` shows the server.",
         hooks=Hooks(
             "copilot",
             {"user": f"{_COPILOT}/hooks/{NAME}.json", "project": f".github/hooks/{NAME}.json"},
@@ -180,7 +183,7 @@ CLIENTS = {
         homes=(_GEMINI,),
         reference="$%s",
         url_key="httpUrl",
-        advice="`gemini mcp list` shows whether it is connected; the folder must be trusted.",
+        advice="In it, `/mcp` shows whether the server is connected; the folder must be trusted.",
         hooks=Hooks(
             "gemini",
             {"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
@@ -237,8 +240,8 @@ CLIENTS = {
         homes=(_QWEN,),
         reference="$%s",
         url_key="httpUrl",
-        advice="`qwen mcp list` shows whether it is connected;"
-        " a project's file needs `qwen mcp approve nvim-tools`.",
+        advice="In it, `/mcp` shows whether the server is connected.",
+        project_advice="The project's file needs `qwen mcp approve nvim-tools`.",
         hooks=Hooks(
             "qwen",
             {"user": f"{_QWEN}/settings.json", "project": ".qwen/settings.json"},

@@ -70,7 +70,8 @@ local function python()
   return {
     failed and 'fault' or 'todo',
     failed or fault.message,
-    hint = fault.needs_install and '<CR> installs it: about 20 MB, in a private environment' or fault.advice,
+    hint = fault.needs_install and '<CR> installs it: about 20 MB to download, 95 MB on disk, in a private environment'
+      or fault.advice,
     act = fault.needs_install and function()
       bridge.install({})
     end,
@@ -140,7 +141,7 @@ local function client(has_python)
   elseif caller() then
     return { 'done', 'connected by hand' }
   elseif #installed > 0 then
-    local hint = '<CR> connects one; the change is shown first'
+    local hint = '<CR> connects one; or :McpTools terminal AGENT starts one that needs no connection'
     return { 'todo', 'found: ' .. table.concat(installed, ', '), hint = hint, act = connect }
   end
   local hint = ':McpTools endpoint shows what any other client needs; <CR> connects one anyway'

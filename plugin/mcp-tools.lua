@@ -18,6 +18,15 @@ end, {
   end,
 })
 
+-- A client may connect long after files were opened.
+vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
+  group = vim.api.nvim_create_augroup('mcp-tools.read_stamp', {}),
+  desc = 'mcp-tools: note the state of a file that was read or written',
+  callback = function(args)
+    require('mcp-tools.editor.buffer.read_stamp').note(args)
+  end,
+})
+
 -- Mappings that answer a request for approval, decide on a review, or open an interview, in any mode and window.
 local function map(name, command)
   local rhs = '<Cmd>McpTools ' .. command .. '<CR>'

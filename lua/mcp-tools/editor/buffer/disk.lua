@@ -6,12 +6,15 @@
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
+local read_stamp = require('mcp-tools.editor.buffer.read_stamp')
 local text_diff = require('mcp-tools.editor.text.diff')
 local strings = require('mcp-tools.util.strings')
 
 local api, uv = vim.api, vim.uv
 
 local M = {}
+
+read_stamp.start()
 
 ---@alias mcp-tools.DiskState
 ---| 'same' nothing has changed, or there is no file yet
@@ -21,12 +24,6 @@ local M = {}
 
 ---@type table<integer, string> buffer → stamp of the file when the conflict was detected
 local conflicts = {}
-
----@param stat table?
----@return string?
-local function stamp(stat)
-  return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino)
-end
 
 --- Returns whether a file is in a workspace folder of a language server.
 ---@param client vim.lsp.Client
@@ -152,7 +149,7 @@ end
 ---@param stat table? status of its file
 ---@return mcp-tools.DiskState
 local function check_file(bufnr, path, stat)
-  local before, now = api.nvim_buf_get_changedtick(bufnr), stamp(stat)
+  local before, now = api.nvim_buf_get_changedtick(bufnr), read_stamp.of(stat)
   if now and is_new(bufnr) then
     if not vim.bo[bufnr].modified then
       reload(bufnr)
@@ -180,7 +177,7 @@ local function check_file(bufnr, path, stat)
     return 'gone'
   elseif reason == 'conflict' then
     -- `stat` may be older than the state that Neovim has just reported, and Neovim reports a state only once.
-    conflicts[bufnr] = stamp(uv.fs_stat(path))
+    conflicts[bufnr] = read_stamp.of(uv.fs_stat(path))
     M.notify_servers(path, 'Changed')
     return 'conflict'
   elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
@@ -188,7 +185,21 @@ local function check_file(bufnr, path, stat)
     M.notify_servers(path, 'Changed')
     return 'reloaded'
   end
-  return 'same'
+  local read = read_stamp.get(bufnr)
+  if reason == 'time' or not read then -- the text is the same, or Neovim is trusted that it is
+    read_stamp.note({ buf = bufnr })
+    return 'same'
+  elseif not now or read == now then
+    return 'same'
+  end
+  -- Neovim has reported the change to the user before.
+  M.notify_servers(path, 'Changed')
+  if vim.bo[bufnr].modified then
+    conflicts[bufnr] = now
+    return 'conflict'
+  end
+  reload(bufnr)
+  return 'reloaded'
 end
 
 --- Returns the path of a buffer's file.

@@ -9,6 +9,7 @@ local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
+local read_stamp = require('mcp-tools.editor.buffer.read_stamp')
 
 local api, uv = vim.api, vim.uv
 
@@ -148,6 +149,7 @@ function M.acknowledge(bufnr)
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
   pcall(api.nvim_del_autocmd, hook)
+  read_stamp.note({ buf = bufnr })
   if not ok then -- a later `:write` asks whether to overwrite the file
     log.warn('%s does not count as written: %s', buffers.shown(bufnr), M.plain(thrown))
   end

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from mcp_tools_nvim.relay import hook
 from tests.support import bridge as support
 from tests.support import processes
 from tests.support.bridge import Bridge
@@ -293,6 +294,31 @@ async def test_addresses_in_the_environment_are_ignored(stage: Stage, tmp_path: 
     assert await stage.hook(prompt, XDG_RUNTIME_DIR="run") == ""
     stage.instance().parent.chmod(0o755)
     assert await stage.hook(prompt) == ""
+
+
+@pytest.mark.parametrize("bad", [{"focused_at": "x"}, {"focused_at": None}, {"root": "/\0"}, {"pid": 0}])
+async def test_an_invalid_instance_file_does_not_hide_the_others(stage: Stage, bad: dict[str, Any]) -> None:
+    values = json.loads(stage.instance().read_text())
+    other = stage.instance().with_name("1.json")
+    other.write_text(json.dumps({**values, **bad}))
+    other.chmod(0o600)
+    assert "a.txt" in await stage.hook(PROMPT)
+
+
+def test_the_text_is_short_and_has_no_control_characters_whatever_the_bridge_sends() -> None:
+    assert hook.cut("a\n\x1b[2J\t\x85b" + "ä" * 5000) == "a\n [2J  b" + "ä" * 995
+
+
+def test_a_directory_in_the_project_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instances = tmp_path / "s" / "nvim" / "mcp-tools" / "instances"
+    instances.mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))
+    monkeypatch.setenv("NVIM_APPNAME", "nvim")
+    elsewhere, here = "/usr", str(tmp_path)
+    assert str(instances) in hook.directories(elsewhere)
+    assert str(instances) not in hook.directories(here)
+    monkeypatch.setenv("NVIM_APPNAME", "../s/nvim")
+    assert not any(path.startswith(here) for path in hook.directories(elsewhere))
 
 
 async def test_the_token_is_only_for_hooks_and_revocable(stage: Stage) -> None:

@@ -39,7 +39,7 @@ def own_directories(
     """Returns the directories of instance files, like lua/mcp-tools/instances/file.lua.
 
     A Neovim uses one of them, depending on its environment. The settings of a project may set variables, so
-    relative directories and those in a repository are omitted.
+    relative directories, and those in a repository or below the current directory, are omitted.
 
     Args:
         environ: usually `os.environ`.
@@ -52,9 +52,10 @@ def own_directories(
         runtime = f"{sessions}/{os.getuid()}"
     directories = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_directory(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
-    state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
-    directories.append(os.path.expanduser(state / name / "mcp-tools" / "instances"))
-    return [path for path in directories if os.path.isabs(path) and not _in_repository(path, home)]
+    if not os.path.isabs(name) and ".." not in Path(name).parts:
+        state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
+        directories.append(os.path.expanduser(state / name / "mcp-tools" / "instances"))
+    return [path for path in directories if os.path.isabs(path) and not _in_project(path, home)]
 
 
 def read_all(directory: str | None) -> list[Instance]:
@@ -98,9 +99,11 @@ def _home() -> str:
         return "/"
 
 
-def _in_repository(path: str, home: str) -> bool:
-    """Whether a path is in a git repository other than the home directory."""
-    parents = Path(os.path.realpath(path)).parents
+def _in_project(path: str, home: str) -> bool:
+    """Whether a path is in a git repository other than the home directory, or below the current directory."""
+    parents, here = Path(os.path.realpath(path)).parents, Path.cwd()
+    if here in parents and not Path(home).is_relative_to(here):
+        return True
     return any(str(parent) != home and os.path.lexists(parent / ".git") for parent in parents)
 
 

@@ -28,6 +28,7 @@ DIAGNOSTICS_SECONDS = 1.7
 MAX_INPUT = 64 * 1024 * 1024
 MAX_FILE = 64 * 1024
 MAX_ANSWER = 64 * 1024
+MAX_TEXT = 2000
 LABEL = "mcp-tools.nvim health proof 1"
 """Same as in instances/proof.py."""
 
@@ -115,20 +116,20 @@ def searched(tool: Any, values: dict[str, Any]) -> str | None:
 def find_instance(cwd: str) -> dict[str, Any] | None:
     """Returns the running editor of the project, the last focused of several; None if there is none."""
     here, found = os.path.realpath(cwd), []
-    for directory in directories():
+    for directory in directories(here):
         for name in os.listdir(directory):
             one = read_instance(os.path.join(directory, name)) if name.endswith(".json") else None
             root = os.path.realpath(one["root"]).rstrip("/") if one else None
             if one and root is not None and f"{here}/".startswith(f"{root}/"):
-                found.append((len(root), one.get("focused_at", 0), one["pid"], one))
+                found.append((len(root), float(one.get("focused_at", 0)), one["pid"], len(found), one))
     return max(found)[-1] if found else None
 
 
-def directories() -> list[str]:
+def directories(cwd: str) -> list[str]:
     """Returns the private directories of instance files.
 
     The settings of a project may set variables, so a directory that one of them names may not be in a
-    repository.
+    repository or below the current directory.
     """
     import pwd
 
@@ -138,8 +139,20 @@ def directories() -> list[str]:
     runtime, state = environ.get("XDG_RUNTIME_DIR"), environ.get("XDG_STATE_HOME")
     found = [f"/run/user/{uid}/mcp-tools", f"{home}/.local/state/nvim/mcp-tools/instances"]
     named = [f"{runtime}/mcp-tools", f"{state or home + '/.local/state'}/{name}/mcp-tools/instances"]
-    found += [path for path in named if path not in found and os.path.isabs(path) and not in_repository(path)]
+    if os.path.isabs(name) or ".." in name.split("/"):
+        named.pop()
+    here = [each for each in (cwd, os.getcwd()) if not is_below(home, each)]
+    for path in named:
+        is_in_project = in_repository(path) or any(is_below(path, each) for each in here)
+        if path not in found and os.path.isabs(path) and not is_in_project:
+            found.append(path)
     return [path for path in found if os.path.isdir(path) and is_private(os.lstat(path))]
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Whether a path is a directory or in it."""
+    path, directory = os.path.realpath(path), os.path.realpath(directory)
+    return os.path.commonpath([path, directory]) == directory
 
 
 def in_repository(path: str) -> bool:
@@ -164,10 +177,14 @@ def read_instance(path: str) -> dict[str, Any] | None:
             if not is_private(os.fstat(file.fileno())):
                 return None
             one = json.loads(os.fsdecode(file.read(MAX_FILE)))
+        if one["pid"] <= 0:
+            return None
         os.kill(one["pid"], 0)
+        float(one.get("focused_at", 0))
+        os.path.realpath(one["root"])
         texts = [one[name] for name in ("root", "token", "hook", "url")]
         return one if all(texts) and all(isinstance(text, str) for text in texts) else None
-    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
@@ -195,7 +212,13 @@ def ask(instance: dict[str, Any], event: dict[str, Any]) -> str | None:
         if event["event"] == "edit":
             until = time.monotonic() + DIAGNOSTICS_SECONDS
         text = exchange(connection, head.encode() + body, until).get("text")
-    return text if isinstance(text, str) else None
+    return cut(text) if isinstance(text, str) else None
+
+
+def cut(text: str) -> str:
+    """Returns at most MAX_TEXT bytes without control characters, whatever the bridge sent."""
+    text = re.sub(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f]", " ", text)
+    return text.encode("utf-8", "replace")[:MAX_TEXT].decode("utf-8", "ignore")
 
 
 def exchange(connection: socket.socket, request: bytes, until: float) -> dict[str, Any]:

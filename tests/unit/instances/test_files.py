@@ -165,7 +165,7 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
     for directory in (inside, outside):
         directory.mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(inside)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path / "project")
     for name in (str(inside), str(tmp_path / "link"), "run", "project/run"):
         assert own_directories({"XDG_RUNTIME_DIR": name, "XDG_STATE_HOME": name}) == []
         state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": "../project/x"}
@@ -176,6 +176,11 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
     (tmp_path / "project" / ".git").rmdir()
     (tmp_path / "project" / ".git").write_text("gitdir: elsewhere")  # a linked work tree
     assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []
+    (tmp_path / "project" / ".git").unlink()  # an unpacked archive
+    assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []
+    for name in ("../project/x", str(outside)):
+        state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": name}
+        assert own_directories(state) == []
 
 
 def test_a_home_directory_may_be_a_repository(tmp_path: Path) -> None:

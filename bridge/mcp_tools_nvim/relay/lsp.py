@@ -123,7 +123,7 @@ class LanguageServer:
     def on_body(self, body: bytes) -> bool:
         """Handles a message of the client; returns whether the client may send more."""
         try:
-            message = json.loads(body)
+            message = json.loads(body, parse_constant=_refuse)
         except (ValueError, RecursionError):
             self._fail(None, PARSE_ERROR, "Parse error: the body must be one JSON-RPC message")
             return True
@@ -251,6 +251,10 @@ class LanguageServer:
     def _write_body(self, body: bytes) -> None:
         with self._writing:
             self._write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _outcome(message: dict[str, Any]) -> tuple[int | None, str]:

@@ -52,12 +52,12 @@ def test_an_invalid_body_is_answered_and_the_next_one_is_read() -> None:
         written.append(json.loads(data.partition(b"\r\n\r\n")[2]))
 
     server = LanguageServer(lambda: Missing("nobody"), write, lambda: None)
-    assert all(server.on_body(body) for body in (b"{", b"[" * 100_000, b"\xff"))
-    assert [one["error"]["code"] for one in written] == [-32700] * 3
+    assert all(server.on_body(body) for body in (b"{", b"[" * 100_000, b"\xff", b'{"id": NaN}'))
+    assert [one["error"]["code"] for one in written] == [-32700] * 4
     ignored = ("[]", "1", '{"id": 1, "result": null}', '{"method": 7}', '{"method": "$/x", "params": []}')
     for body in ignored:
         assert server.on_body(body.encode())
-    assert len(written) == 3
+    assert len(written) == 4
     assert server.on_body(b'{"id": {"a": 1}, "method": "shutdown"}')
     assert written[3]["error"]["code"] == lsp.NOT_INITIALIZED
     assert not server.on_body(b'{"method": "exit"}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import json
 import math
@@ -101,9 +102,11 @@ def _home() -> str:
 
 def _in_project(path: str, home: str) -> bool:
     """Whether a path is in a git repository other than the home directory, or below the current directory."""
-    parents, here = Path(os.path.realpath(path)).parents, Path.cwd()
-    if here in parents and not Path(home).is_relative_to(here):
-        return True
+    parents = Path(os.path.realpath(path)).parents
+    with contextlib.suppress(FileNotFoundError):  # the current directory was removed
+        here = Path.cwd()
+        if here in parents and not Path(home).is_relative_to(here):
+            return True
     return any(str(parent) != home and os.path.lexists(parent / ".git") for parent in parents)
 
 

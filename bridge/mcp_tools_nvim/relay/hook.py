@@ -115,7 +115,8 @@ def searched(tool: Any, values: dict[str, Any]) -> str | None:
 
 def find_instance(cwd: str) -> dict[str, Any] | None:
     """Returns the running editor of the project, the last focused of several; None if there is none."""
-    here, found = os.path.realpath(cwd), []
+    here = os.path.realpath(cwd)
+    found: list[Any] = []
     for directory in directories(here):
         for name in os.listdir(directory):
             one = read_instance(os.path.join(directory, name)) if name.endswith(".json") else None

@@ -69,6 +69,23 @@ describe('a request', function()
     t.eq({ location(0, 4, 7) }, result)
   end)
 
+  it('has only the fields that are checked', function()
+    local asked
+    server({ referencesProvider = true }, {
+      ['textDocument/references'] = function(params)
+        t.ok(params.workDoneToken ~= 'w') -- the editor sends its own
+        params = vim.tbl_extend('force', {}, params)
+        params.workDoneToken = nil
+        asked = vim.tbl_keys(params)
+        return { location(1, 0, 3) }
+      end,
+    })
+    local more = { context = { includeDeclaration = true }, partialResultToken = 'p', workDoneToken = 'w', other = 1 }
+    t.eq({ location(1, 0, 3) }, t.ok(ask('textDocument/references', at(0, 4, more))))
+    table.sort(asked)
+    t.eq({ 'context', 'position', 'textDocument' }, asked)
+  end)
+
   it('refers to the lines on disk while the buffer has others', function()
     local asked
     server({ definitionProvider = true, positionEncoding = 'utf-16' }, {

@@ -48,6 +48,9 @@ local REFUSED = {
 --- A method of our own: the extensions of files that have a server, for `mcp-tools connect --lsp`.
 local EXTENSIONS = '$/mcp-tools/extensions'
 
+--- Fields of parameters that servers get. One with a token for partial results would send the result elsewhere.
+local FIELDS = { 'textDocument', 'position', 'context', 'item', 'query' }
+
 --- Maximum wait for diagnostics of the current text, ms.
 local DIAGNOSTICS_MS = 10000
 
@@ -247,7 +250,10 @@ end
 ---@return string? json of the result
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
-  local method, params = args.method, vim.tbl_extend('force', {}, args.params)
+  local method, params = args.method, {}
+  for _, field in ipairs(FIELDS) do -- what is not checked is not sent
+    params[field] = args.params[field]
+  end
   local tool, merge = REFUSED[method], SERVED[method]
   if tool then
     local text = '%s is not answered here, because it changes files; use the tool %s%s of Neovim instead'
@@ -260,7 +266,7 @@ function M.run(ctx, args)
   elseif not merge then
     return nil, errors.new('capability_missing', method .. ' is not supported')
   end
-  if method:find('^callHierarchy/') then -- what is not checked here is not sent
+  if method:find('^callHierarchy/') then
     params.textDocument, params.position = nil, nil
   end
   if type(params.item) ~= 'table' or params.textDocument then

@@ -348,7 +348,7 @@ async def test_requests_before_the_end_of_stdin_are_answered(shell: Shell) -> No
 async def test_connect_shows_a_change_writes_it_and_can_undo_it(shell: Shell) -> None:
     path = shell.home / ".cursor" / "mcp.json"
     path.parent.mkdir()
-    mine = '{ // mine\n  "mcpServers": {}\n}\n'
+    mine = '{ // mine\n  "mcpServers": {"x": {"url": "http://[::1]/"}}\n}\n'
     path.write_text(mine)
     code, out, err = await shell.run("connect", "cursor")
     assert (code, "+" in out, "--yes" in err, path.read_text()) == (2, True, True, mine)
@@ -356,7 +356,7 @@ async def test_connect_shows_a_change_writes_it_and_can_undo_it(shell: Shell) ->
     assert (shown["path"], shown["written"]) == (str(path), False)
     assert shown["files"] == "~/.cursor/mcp.json"
     digest = hashlib.sha256(shown["diff"].encode()).hexdigest()
-    path.write_text(mine.replace("{}", '{"other": {"url": "http://[::1]/"}}'))
+    path.write_text(mine.replace('"x"', '"other"'))
     late = await shell.json("connect", "cursor", "--yes", "--shown", digest)
     assert (late["written"], late["needed"]) == (False, True)
     assert "nvim-tools" not in path.read_text()

@@ -54,13 +54,14 @@ def instances(tmp_path: Path) -> Path:
 
 
 def run(tmp_path: Path, *words: str, script: str = '"$@"', **more: str) -> subprocess.CompletedProcess[str]:
-    """Runs the command in that directory by a shell script."""
+    """Runs the command by a shell script, with that home directory."""
     env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), **more}
     for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME", "PYTHONUNBUFFERED"):
         env.pop(name, None)
-    return processes.run(
-        ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words], env=env, cwd=tmp_path, timeout=20
-    )
+    cwd = tmp_path / "cwd"  # directories below the current one are not searched for editors
+    cwd.mkdir(exist_ok=True)
+    command = ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words]
+    return processes.run(command, env=env, cwd=cwd, timeout=20)
 
 
 def write_instance(directory: Path, **fields: Any) -> None:
@@ -139,7 +140,7 @@ def test_characters_outside_the_encoding_are_escaped(instances: Path, tmp_path: 
 
 @pytest.mark.parametrize("words", ["tools", "clients", "config cursor", "connect cursor --yes", "list"])
 def test_a_missing_working_directory_is_an_error(words: str, instances: Path, tmp_path: Path) -> None:
-    (tmp_path / "gone").mkdir()
+    (tmp_path / "cwd" / "gone").mkdir(parents=True)
     done = run(tmp_path, *words.split(), script='cd gone && rmdir ../gone && "$@"')
     assert done.returncode == {"tools": 3, "list": 0}.get(words, 2)
     assert words == "list" or "the working directory: " in done.stderr

@@ -59,6 +59,6 @@ def test_an_invalid_body_is_answered_and_the_next_one_is_read() -> None:
         assert server.on_body(body.encode())
     assert len(written) == 4
     assert server.on_body(b'{"id": {"a": 1}, "method": "shutdown"}')
-    assert written[3]["error"]["code"] == lsp.NOT_INITIALIZED
+    assert written[4]["error"]["code"] == lsp.NOT_INITIALIZED
     assert not server.on_body(b'{"method": "exit"}')
     server.pump.close()

@@ -139,7 +139,8 @@ function convert(value, here, job)
     local converted = each
     if key == 'data' then
       converted = nil
-    elseif key == 'fromRanges' and type(each) == 'table' then -- of the caller: it is `from`, or else the item that was asked about
+    elseif key == 'fromRanges' and type(each) == 'table' then
+      -- Of the caller: it is `from`, or else the item that was asked about.
       converted = convert_list(each, caller and (job.by_uri[caller] or nil) or here, job)
     elseif is_range(each) then
       converted = range_of(each, key == 'originSelectionRange' and here or own, job)

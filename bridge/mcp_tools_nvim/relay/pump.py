@@ -216,6 +216,9 @@ class Pump:
         pause = RETRY_SECONDS
         while not (self.ended or flight.cancelled):
             session = self._session
+            if session is None and self._missing is None:
+                found = self._reopen(None)  # the client's first request
+                session = None if isinstance(found, Missing) else found
             if self._missing is not None:
                 self._write_lines(flight.on_missing())
             elif session is not None and self._relay_subscription(session, line, flight):

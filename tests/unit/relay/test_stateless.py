@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,6 +151,24 @@ def test_a_broken_answer_is_an_error_unless_the_request_reads(clients: Connect, 
     fails.append(BROKEN)
     client.ask(request(2, "tools/call", name="x"))
     assert "unknown" in client.answer(2)["error"]["message"]
+
+
+def test_a_subscription_can_be_the_first_request(clients: Connect, bridges: Serve) -> None:
+    method = "notifications/subscriptions/acknowledged"
+
+    def answer(message: Any) -> tuple[int, str]:
+        if message.get("method") == "subscriptions/listen":
+            return 200, json.dumps({"jsonrpc": "2.0", "method": method, "params": {}})
+        return answered(message)
+
+    bridge = bridges(answer)
+    client = clients(bridge)
+    client.ask(request(1, "subscriptions/listen", notifications={"toolsListChanged": True}))
+    deadline = time.monotonic() + 3
+    while not any(line.get("method") == method for line in client.lines) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [line["method"] for line in client.lines][:1] == [method]
+    assert [headers["Mcp-Tools-Session"] for headers in headers_of(bridge, "subscriptions/listen")][:1] == ["s"]
 
 
 def test_a_refused_subscription_ends(clients: Connect, bridges: Serve) -> None:

@@ -111,6 +111,7 @@ local function is_shown(work, target, approved)
   if not shown then
     return is_named(approved, name) or text_diff.are_equal(lines, after)
   end
+  shown = utf8.repair(shown)
   local function fits(before)
     local rows = changed_rows(work, before, after)
     return rows == shown or approved.cut == name and vim.startswith(rows, shown)

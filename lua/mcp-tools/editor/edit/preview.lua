@@ -11,6 +11,7 @@ local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local project = require('mcp-tools.instances.project')
+local read_stamp = require('mcp-tools.editor.buffer.read_stamp')
 local text_edits = require('mcp-tools.editor.text.edits')
 local text_diff = require('mcp-tools.editor.text.diff')
 
@@ -84,7 +85,10 @@ local function texts_of(found, opts)
     return on_disk, on_disk == nil and unreadable(access.shown(path or '', project.root()), fault, code) or nil, ends
   end
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  if on_disk and not is_modified and not text_diff.are_equal(on_disk, lines) then
+  -- A text that was read in another encoding differs from that of its file, although it is up to date.
+  local stamp = on_disk and not is_modified and read_stamp.get(bufnr)
+  local is_current = stamp and stamp == read_stamp.of(vim.uv.fs_stat(path)) or false
+  if on_disk and not is_modified and not is_current then
     lines = on_disk
   end
   return lines, nil, file_text.kept_ends_of(bufnr), is_modified and on_disk or nil

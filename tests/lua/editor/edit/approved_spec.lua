@@ -86,6 +86,16 @@ describe('an edit that was approved', function()
     return state
   end
 
+  it('is made in a line with invalid UTF-8', function()
+    local path = project.write('latin.txt', 'one\ntwo \233\n')
+    vim.cmd('silent edit ++enc=utf-8 ++bad=keep ' .. path)
+    local edits = { { old_text = 'two', new_text = 'TWO' } }
+    local call, question = ask('file_edit', { path = 'latin.txt', edits = edits })
+    t.eq(true, question:answer('once'))
+    t.ok(t.ended(call, 20000).error == nil)
+    t.eq({ 'one', 'TWO \233' }, api.nvim_buf_get_lines(0, 0, -1, false))
+  end)
+
   it('is refused if the server answers differently: a rename', function()
     local state = server()
     local call, question = ask('symbol_rename', { path = 'a.txt', line = 1, symbol = 'one', new_name = 'uno' })

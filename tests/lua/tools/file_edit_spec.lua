@@ -46,6 +46,20 @@ describe('file_edit', function()
     t.eq('local a = 1\nlocal b = 2\n\nreturn a + b', text())
   end)
 
+  it('does not create a deleted file again from a hidden buffer', function()
+    local hidden = project.write('hidden.lua', 'one\ntwo\n')
+    t.ok(run({ path = 'hidden.lua', edits = { { old_text = 'one', new_text = 'ONE' } } }))
+    t.ok(vim.uv.fs_unlink(hidden))
+    refused('not_found', '^hidden.lua was deleted$', {
+      path = 'hidden.lua',
+      edits = { { old_text = 'two', new_text = 'TWO' } },
+    })
+    t.eq(nil, vim.uv.fs_stat(hidden))
+    t.ok(vim.uv.fs_unlink(path)) -- its buffer is shown
+    local value = t.ok(run({ path = 'a.lua', edits = { { old_text = 'local a', new_text = 'local A' } } }))
+    t.eq({ 'deleted', false }, { value.disk, value.written })
+  end)
+
   it('replaces, inserts and deletes lines of the text that was read', function()
     refused('stale', 'read it with file_read', { bufnr = 0, edits = { { start_line = 1, new_text = '' } } })
     read()

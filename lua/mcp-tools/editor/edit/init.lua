@@ -150,6 +150,10 @@ local function gather(work, items, ctx, targets)
     target.state = work:await(function(done)
       disk.refresh(bufnr, done)
     end)
+    if target.state == 'gone' and target.unseen then -- writing it would create the file again
+      open.drop(bufnr, ctx)
+      return errors.new('not_found', ('%s was deleted'):format(access.shown(target.path, project.root())))
+    end
     if api.nvim_buf_is_loaded(bufnr) then
       local is_unchecked = item.lines and not item.changedtick
       if is_unchecked and not text_diff.are_equal(item.lines, api.nvim_buf_get_lines(bufnr, 0, -1, false)) then

@@ -22,7 +22,7 @@ local TRIES = 100
 --- Maximum number of files.
 local MAX_FILES = 100
 
-local DISK = { conflict = 'changed by others' }
+local DISK = { conflict = 'changed by others', gone = 'deleted' }
 
 --- The edits of one file.
 ---@class mcp-tools.EditGroup

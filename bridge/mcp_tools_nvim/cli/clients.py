@@ -6,6 +6,7 @@ import argparse
 import difflib
 import hashlib
 import json
+import os
 import re
 import shlex
 import sys
@@ -16,7 +17,7 @@ from ..client_config import change, hooks, lsp, permissions, skill
 from ..client_config.change import Change, ChangeError, is_for_git
 from ..client_config.client import NAME, AiClient, ConfigLevel, Http, Server, Stdio, expand
 from ..client_config.known import CLIENTS
-from ..instances.files import Instance
+from ..instances.files import Instance, home_of_account
 from ..instances.proof import lsp_token
 from ..relay.bridge_client import Missing
 from ..relay.lsp import TOOL
@@ -107,6 +108,10 @@ def run_connect(options: argparse.Namespace) -> int:
         changes = hooks.add_hooks(changes[0], client, line, scope, root)
         paths["hooks"] = str(changes[-1].path)
         advice = f"{advice} {client.hooks.advice if client.hooks else ''}".rstrip()
+        account = home_of_account()
+        if Path.home().resolve() != Path(account).resolve() and not os.environ.get("XDG_STATE_HOME"):
+            # The settings of a project could set HOME.
+            advice += f" Hooks look for editors below {account}, not $HOME; set XDG_STATE_HOME for both."
     if options.lsp:
         command = (*program.command_line(scope, root), "lsp")
         changes = lsp.add_lsp(changes, client, command, languages_of(options), scope, root)

@@ -47,7 +47,7 @@ def own_directories(
         sessions: parent of XDG_RUNTIME_DIR, for processes that `ssh` or `su` started without the variable.
         home: home directory of this user, which may be a repository; default: as the system knows it.
     """
-    home = os.path.realpath(_home() if home is None else home)
+    home = os.path.realpath(home_of_account() if home is None else home)
     runtime = environ.get("XDG_RUNTIME_DIR")
     if runtime is None:
         runtime = f"{sessions}/{os.getuid()}"
@@ -93,7 +93,8 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def _home() -> str:
+def home_of_account() -> str:
+    """Returns the home directory in the user database, which no variable changes."""
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:  # a user without an entry: the variables are not reliable

@@ -10,6 +10,7 @@ import pytest
 
 from mcp_tools_nvim.cli import program
 from mcp_tools_nvim.cli.main import run
+from mcp_tools_nvim.instances.files import home_of_account
 from tests.support import processes
 
 CONSOLE_SCRIPT = f"""#!{sys.executable}
@@ -108,3 +109,14 @@ def test_the_written_command_starts_this_program_in_any_directory(
     (tmp_path / "project" / "json.py").write_text("raise SystemExit('ran')\n")
     done = processes.run([*command[:-1], "--version"], cwd=tmp_path / "project")
     assert (done.returncode, done.stdout.split()[0]) == (0, "mcp-tools")
+
+
+def test_hooks_that_look_elsewhere_for_editors_are_reported(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    for home, is_reported in ((project.parent, True), (Path(home_of_account()), False)):
+        monkeypatch.setenv("HOME", str(home))
+        assert run(["connect", "claude-code", "--hooks", "--dry-run", "--json"]) == 0
+        advice = json.loads(capsys.readouterr().out)["advice"]
+        assert (f"below {home_of_account()}" in advice) is is_reported

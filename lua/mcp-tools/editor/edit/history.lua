@@ -206,16 +206,23 @@ function M.moved(from, to)
   end
 end
 
+--- Marks an edit as reverted or not, and the edits that it reverts as the opposite.
+---@param change mcp-tools.Change
+---@param is_reverted boolean
+local function mark(change, is_reverted)
+  change.reverted = is_reverted or nil
+  for _, original in ipairs(change.reverts or {}) do
+    mark(original, not is_reverted)
+  end
+end
+
 --- Notes that an edit was reverted.
 ---@param change mcp-tools.Change of the history, or made for the revert
 ---@param by integer? id of the edit that reverted it
 function M.note_revert(change, by)
   local edits = change.parts or { change }
   for _, edit in ipairs(edits) do
-    edit.reverted = true
-    for _, original in ipairs(edit.reverts or {}) do
-      original.reverted = nil
-    end
+    mark(edit, true)
   end
   local revert = by and M.find(by)
   if revert then

@@ -66,6 +66,12 @@ local function plan_of(ctx, client, move, ms)
   return workspace_edit.plan(ctx, change, client)
 end
 
+---@param each mcp-tools.Edit
+---@return string
+local function key_of(each)
+  return ('%d:%d:%d:%d:%s'):format(each.start_line, each.start_col, each.end_line, each.end_col, each.text)
+end
+
 --- Adds the edits of a plan to another one. Servers may return the same edits.
 ---@param all mcp-tools.lsp.Plan
 ---@param plan mcp-tools.lsp.Plan
@@ -80,11 +86,14 @@ local function merge(all, plan)
     elseif known.changedtick ~= file.changedtick then
       return errors.new('stale', file.path .. ' has changed since the servers were asked; try again')
     else
+      local is_known = {}
+      for _, each in ipairs(known.edits) do
+        is_known[key_of(each)] = true
+      end
       for _, each in ipairs(file.edits) do
-        local is_known = vim.iter(known.edits):any(function(other)
-          return vim.deep_equal(other, each)
-        end)
-        table.insert(known.edits, not is_known and each or nil)
+        local key = key_of(each)
+        table.insert(known.edits, not is_known[key] and each or nil)
+        is_known[key] = true
       end
     end
   end

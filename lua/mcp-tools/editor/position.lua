@@ -167,7 +167,11 @@ end
 ---@return boolean
 function M.is_range(value)
   local function is_position(place)
-    return type(place) == 'table' and type(place.line) == 'number' and type(place.character) == 'number'
+    if type(place) ~= 'table' then
+      return false
+    end
+    local line, character = place.line, place.character
+    return type(line) == 'number' and type(character) == 'number' and line % 1 == 0 and character % 1 == 0
   end
   return type(value) == 'table' and is_position(value.start) and is_position(value['end'])
 end

@@ -45,15 +45,23 @@ local function by_uri(change)
       is_invalid = true
       return
     end
-    found[document.uri] = found[document.uri] or { edits = {}, version = document.version }
-    vim.list_extend(found[document.uri].edits, edits)
+    local uri = document.uri
+    if uri:find('^file:') then -- a URI has several spellings
+      uri = vim.uri_from_fname(paths.resolve(vim.uri_to_fname(uri)))
+    end
+    found[uri] = found[uri] or { edits = {}, version = document.version }
+    vim.list_extend(found[uri].edits, edits)
   end
   local changes = type(change.documentChanges) == 'table' and change.documentChanges or nil
   for _, item in ipairs(changes or {}) do
     local each = (type(item) == 'table' and item or {}) --[[@as table]]
     if type(each.kind) == 'string' then
       local text = 'the server also wants to %s a file (%s), which this tool does not do; use file_move or file_write'
-      local where = vim.uri_to_fname(each.newUri or each.uri)
+      local where = each.newUri or each.uri
+      if type(where) ~= 'string' then
+        return nil, errors.new('tool_error', INVALID)
+      end
+      where = where:find('^file:') and vim.uri_to_fname(where) or where
       return nil, errors.new('tool_error', text:format(each.kind, where))
     end
     add(each.textDocument, each.edits)
@@ -189,15 +197,16 @@ end
 
 --- Returns a unified diff of all files.
 ---@param plan mcp-tools.lsp.Plan
----@param root string
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@return string
-function M.preview(plan, root)
-  local parts, size = {}, 0
+function M.preview(plan, ctx)
+  local parts, size, pause = {}, 0, time_slice.of(ctx)
   for _, file in ipairs(plan.files) do
+    pause()
     if size > MAX_PREVIEW then
       table.insert(parts, approved.not_shown(file.path, 'the change is too large.'))
     else
-      local text, err = edit.preview(file.bufnr, file.edits, { root = root })
+      local text, err = edit.preview(file.bufnr, file.edits, { root = ctx.root })
       text = text or approved.not_shown(file.path, err.message)
       table.insert(parts, cut(text, MAX_PREVIEW - size))
       size = size + #text
@@ -328,7 +337,7 @@ end
 function M.finish(ctx, plan, answer, dry_run)
   local files, err
   if dry_run then
-    answer.diff = (answer.diff or '') .. M.preview(plan, ctx.root)
+    answer.diff = (answer.diff or '') .. M.preview(plan, ctx)
   else
     files, err = M.apply(ctx, plan)
     if not files then
@@ -352,7 +361,7 @@ function M.carry_out(ctx, client, change, answer, dry_run, diff)
   local plan, err = M.plan(ctx, change, client)
   if not plan then
     return err
-  elseif diff and not dry_run and M.preview(plan, ctx.root) ~= diff then
+  elseif diff and not dry_run and M.preview(plan, ctx) ~= diff then
     return errors.new('stale', 'apply: the change differs from the diff that was shown; list the actions again')
   end
   return M.finish(ctx, plan, answer, dry_run)

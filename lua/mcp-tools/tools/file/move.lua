@@ -320,7 +320,7 @@ local function prepare(ctx, args, move, head)
     ticks[file.bufnr] = file.changedtick
   end
   if plan then
-    text = workspace_edit.preview(plan, ctx.root)
+    text = workspace_edit.preview(plan, ctx)
   elseif more then
     text = ('References in other files are not updated: %s\n'):format(more.message)
   end

@@ -352,6 +352,8 @@ describe('an invalid answer of a server', function()
     for _, change in ipairs({
       { documentChanges = { { textDocument = vim.NIL, edits = { edit_of } } } },
       { documentChanges = { vim.NIL } },
+      { documentChanges = { { kind = 'create' } } },
+      { changes = { [uri()] = { { range = double.range(0, 0.5, 3), newText = 'two' } } } },
       { changes = { [uri()] = { edit_of, { range = edit_of.range } } } },
       { changes = { [uri()] = { edit_of, { range = { start = {} }, newText = '' } } } },
     }) do
@@ -361,6 +363,20 @@ describe('an invalid answer of a server', function()
       t.eq({ 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
       project.stop_servers()
     end
+  end)
+
+  it('edits a file whose URI is spelled in two ways', function()
+    local function edits(from, to) return { { range = double.range(0, from, to), newText = 'x' } } end
+    local other = uri():gsub('(%w)$', function(last) return ('%%%02X'):format(last:byte()) end)
+    local change = {
+      documentChanges = {
+        { textDocument = { uri = uri() }, edits = edits(0, 1) },
+        { textDocument = { uri = other }, edits = edits(1, 3) },
+      },
+    }
+    ready({ renameProvider = true, hoverProvider = true }, { ['textDocument/rename'] = change })
+    t.ok(ask('symbol_rename', { new_name = 'xx' }))
+    t.eq({ 'xx' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 end)
 

@@ -16,6 +16,7 @@ local M = {}
 ---@field edited boolean? the user has changed the proposed lines
 ---@field form string? describes a change of only line breaks or the encoding
 ---@field skip integer? number of new lines that are not drawn, because the others are read
+---@field rest boolean? new lines after those that are drawn are left
 ---@field was_read boolean? its end was on the screen, in a review that is decided as a whole
 
 ---@param old string[]

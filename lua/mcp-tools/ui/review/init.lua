@@ -297,15 +297,23 @@ end
 ---@param how mcp-tools.HunkView
 ---@param window integer?
 ---@param rows integer?
+---@param drawn integer?
 ---@return string why
-local function read_on(hunk, how, window, rows)
+local function read_on(hunk, how, window, rows, drawn)
   if how == 'off' or not window or not rows then
     return 'the hunk is not on the screen: :McpTools review shows it'
   elseif how == 'covered' or rows < MIN_ROWS then
     return 'another window covers the hunk: close or answer that first'
   end
-  if not visible.scroll(window, rows) then
-    hunk.skip = math.min((hunk.skip or 0) + rows - 2, #hunk.new - 1)
+  local bufnr = api.nvim_win_get_buf(window)
+  if drawn and drawn > 0 then -- virtual lines are not scrolled but drawn from a later one
+    hunk.skip = math.min((hunk.skip or 0) + inline.lines_in(bufnr, hunk, drawn), #hunk.new - 1)
+    if hunk.start + hunk.count - 2 < 0 then
+      draw_marks()
+      inline.show_above(window)
+    end
+  else
+    visible.scroll(window, rows)
   end
   view.reading = { window = window, cursor = api.nvim_win_get_cursor(window) }
   return MORE
@@ -378,12 +386,12 @@ local function accept_whole(review)
     return decide_rest(true)
   end
   local file = review.files[next_file]
-  local how, window, rows = inline.view(file, next_hunk, split.has(file))
+  local how, window, rows, drawn = inline.view(file, next_hunk, split.has(file))
   if how == 'off' then
     go(next_file, next_hunk)
     return say(MORE)
   end
-  say(read_on(file.hunks[next_hunk], how, window, rows))
+  say(read_on(file.hunks[next_hunk], how, window, rows, drawn))
 end
 
 ---@param wanted boolean whether the result is what the agent proposes
@@ -392,9 +400,9 @@ end
 local function verdict(wanted, reason)
   return function(review, file, hunk)
     local one = review.files[file]
-    local how, window, rows = inline.view(one, hunk, split.has(one))
+    local how, window, rows, drawn = inline.view(one, hunk, split.has(one))
     if wanted and how ~= 'read' then
-      return false, read_on(one.hunks[hunk], how, window, rows)
+      return false, read_on(one.hunks[hunk], how, window, rows, drawn)
     end
     if view and view.review == review then
       table.insert(view.decided, review.files[file].hunks[hunk])
@@ -530,15 +538,15 @@ function M.accept_seen()
     return accept_whole(review)
   end
   local accept = verdict(true)
-  local unread ---@type { [1]: mcp-tools.Hunk, [2]: mcp-tools.HunkView, [3]: integer?, [4]: integer? }?
+  local unread ---@type { [1]: mcp-tools.Hunk, [2]: mcp-tools.HunkView, [3]: integer?, [4]: integer?, [5]: integer? }?
   for f, file in ipairs(review.files) do
     for h, hunk in ipairs(file.hunks) do
       if not review.ended and not hunk.verdict then
-        local how, window, rows = inline.view(file, h, split.has(file))
+        local how, window, rows, drawn = inline.view(file, h, split.has(file))
         if how == 'read' then
           accept(review, f, h)
         elseif how ~= 'off' then
-          unread = unread or { hunk, how, window, rows }
+          unread = unread or { hunk, how, window, rows, drawn }
         end
       end
     end
@@ -546,7 +554,7 @@ function M.accept_seen()
   if review.ended then
     return
   elseif unread then
-    return say(read_on(unread[1], unread[2], unread[3], unread[4]))
+    return say(read_on(unread[1], unread[2], unread[3], unread[4], unread[5]))
   end
   M.enter()
   say('more hunks are left: read them, then press again')

@@ -69,6 +69,9 @@ local function state_of(hunk, applied)
   return hunk.edited and ' edited' or '', 'Busy'
 end
 
+--- Rows at the top of a window that the legend may cover while lines above the first one are read.
+local UNDER_LEGEND = 6
+
 --- Returns where the virtual lines of a hunk are attached.
 ---@param hunk mcp-tools.Hunk
 ---@param count integer number of lines in the buffer
@@ -89,6 +92,20 @@ local function width_of(bufnr)
     width = math.min(width, info.width - info.textoff)
   end
   return math.max(width, MIN_WIDTH)
+end
+
+--- Returns how many of the new lines of a hunk, after those that are skipped, fill a number of rows; at least 1.
+---@param bufnr integer
+---@param hunk mcp-tools.Hunk
+---@param rows integer
+---@return integer
+function M.lines_in(bufnr, hunk, rows)
+  local skip, width, count = hunk.skip or 0, width_of(bufnr), 0
+  while skip + count < #hunk.new and rows > 0 do
+    rows = rows - #diff.lines({ hunk.new[skip + count + 1] }, bufnr, 'Removed', width)
+    count = count + (rows >= 0 and 1 or 0)
+  end
+  return math.max(1, count)
 end
 
 ---@param bufnr integer
@@ -116,8 +133,17 @@ local function draw(bufnr, width, hunk, here, applied, beside)
       end
     end
     if #hunk.new > 0 then
-      local lines = hunk.skip and vim.list_slice(hunk.new, hunk.skip + 1) or hunk.new
-      mark(row, { virt_lines = diff.lines(lines, bufnr, new_group, width), virt_lines_above = above })
+      local skip, to = hunk.skip or 0, #hunk.new
+      local window = above and vim.fn.win_findbuf(bufnr)[1]
+      if window then -- Neovim shows the last ones of those that do not fit
+        to = math.min(to, skip + M.lines_in(bufnr, hunk, api.nvim_win_get_height(window) - UNDER_LEGEND - 3))
+      end
+      hunk.rest = to < #hunk.new
+      local rows = diff.lines(vim.list_slice(hunk.new, skip + 1, to), bufnr, new_group, width)
+      for _ = 1, above and (skip > 0 or hunk.rest) and UNDER_LEGEND or 0 do
+        table.insert(rows, 1, { { '' } })
+      end
+      mark(row, { virt_lines = rows, virt_lines_above = above })
     end
   end
   local text, state = state_of(hunk, applied)
@@ -342,9 +368,18 @@ function M.jump(file, i)
   api.nvim_win_set_cursor(0, { math.min(hunk.count > 0 and hunk.start or row + 1, count), 0 })
   local height = api.nvim_win_get_height(0)
   vim.cmd('normal! ' .. (hunk.count + #hunk.new > height / 2 and 'zvzt' or 'zvzz'))
-  if above then -- virtual lines above the first line need `topfill`
-    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, height - 1) })
+  if above then
+    M.show_above(0)
   end
+end
+
+--- Shows the virtual lines above the first line, which need `topfill`.
+---@param window integer
+function M.show_above(window)
+  api.nvim_win_call(window, function()
+    local rows = api.nvim_win_text_height(0, { start_row = 0, end_row = 0 }).fill
+    vim.fn.winrestview({ topline = 1, topfill = math.min(rows, api.nvim_win_get_height(0) - 1) })
+  end)
 end
 
 --- Returns where the cursor is.
@@ -374,20 +409,21 @@ function M.at_cursor(files)
   end
 end
 
---- Returns whether any line of a range is outside a closed fold.
+--- Returns whether a window shows all of each line of a range, as the windows of a review do.
 ---@param window integer
 ---@param first integer
 ---@param last integer
 ---@return boolean
-local function is_unfolded(window, first, last)
-  return api.nvim_win_call(window, function()
-    for line = first, last do
-      if vim.fn.foldclosed(line) == -1 then
-        return true
+local function shows_all(window, first, last)
+  return vim.wo[window].wrap
+    and api.nvim_win_call(window, function()
+      for line = first, last do
+        if vim.fn.foldclosed(line) ~= -1 then
+          return false
+        end
       end
-    end
-    return false
-  end)
+      return true
+    end)
 end
 
 --- Returns the number of virtual rows of a hunk.
@@ -410,12 +446,13 @@ end
 ---@return mcp-tools.HunkView
 ---@return integer? window
 ---@return integer? rows of the window that are free
+---@return integer? drawn virtual rows that are visible, once the last real line is
 function M.view(file, i, beside)
   local hunk, bufnr = file.hunks[i], buffer_of(file)
   if not hunk or file.bufnr and not M.is_drawn(bufnr, i) then
     return 'off'
   end
-  local best, in_window, free = 'off', nil, nil ---@type mcp-tools.HunkView, integer?, integer?
+  local best, in_window, free, drawn = 'off', nil, nil, nil ---@type mcp-tools.HunkView, integer?, integer?, integer?
   for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
     local last = hunk.start + hunk.count - 1
     local at = { window = window, first = math.max(math.min(hunk.start, last), 1), last = math.max(last, 1), extra = 0 }
@@ -427,15 +464,19 @@ function M.view(file, i, beside)
       at.extra = virtual_rows(bufnr, i)
     end
     at.above = file.bufnr ~= nil and last < 1 and at.extra > 0
+    at.rest = file.bufnr ~= nil and not beside and hunk.rest == true
     local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
-    if is_here and is_unfolded(window, at.first, at.last) then
-      local view, rows = visible.view(at)
+    if is_here and shows_all(window, at.first, at.last) then
+      local view, rows, virtual = visible.view(at)
+      if virtual and at.above and (hunk.skip or hunk.rest) then
+        virtual = virtual - UNDER_LEGEND
+      end
       if view == 'read' or best == 'off' then
-        best, in_window, free = view, window, rows
+        best, in_window, free, drawn = view, window, rows, virtual
       end
     end
   end
-  return best, in_window, free
+  return best, in_window, free, drawn
 end
 
 --- Returns the text of a new file if the user has edited it.

@@ -23,8 +23,12 @@ local M = {}
 ---@field windows mcp-tools.ReviewWindow[]
 ---@field private saved { bufnr: integer, key: string, own: table? }[]
 ---@field private group integer
+---@field private options table<integer, table<string, any>> the user's options by window
 local Keys = {}
 Keys.__index = Keys
+
+--- Options with which all of each line can be on the screen.
+local OPTIONS = { foldenable = false, wrap = true, conceallevel = 0, smoothscroll = true }
 
 ---@param bufnr integer
 ---@param key string
@@ -81,9 +85,13 @@ end
 ---@return mcp-tools.ReviewKeys
 function M.set(windows, actions, moved, left)
   local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
-  local self = setmetatable({ windows = windows, saved = {}, group = group }, Keys)
+  local self = setmetatable({ windows = windows, saved = {}, group = group, options = {} }, Keys)
   for _, each in ipairs(windows) do
-    local list = {}
+    local list, options = {}, vim.wo[each.window][0]
+    self.options[each.window] = {}
+    for name, value in pairs(OPTIONS) do
+      self.options[each.window][name], options[name] = options[name], value
+    end
     local function map(key, run, description)
       table.insert(list, { lhs = key, description = description })
       table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key) })
@@ -111,9 +119,16 @@ function M.set(windows, actions, moved, left)
   return self
 end
 
---- Restores the user's mappings.
+--- Restores the user's mappings and options.
 function Keys:remove()
   pcall(api.nvim_del_augroup_by_id, self.group)
+  for _, each in ipairs(self.windows) do
+    if api.nvim_win_is_valid(each.window) and api.nvim_win_get_buf(each.window) == each.bufnr then
+      for name, value in pairs(self.options[each.window]) do
+        vim.wo[each.window][0][name] = value
+      end
+    end
+  end
   for _, each in ipairs(self.saved) do
     if api.nvim_buf_is_valid(each.bufnr) then
       pcall(vim.keymap.del, 'n', each.key, { buffer = each.bufnr })

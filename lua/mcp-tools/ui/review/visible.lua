@@ -10,6 +10,7 @@ local M = {}
 ---@field last integer last real line
 ---@field extra integer virtual rows below the last line
 ---@field above boolean the virtual rows are above line 1
+---@field rest boolean lines are left that are not drawn yet
 
 ---@alias mcp-tools.HunkView
 ---| 'read'    # its end is visible
@@ -47,6 +48,7 @@ end
 ---@param at mcp-tools.HunkRows
 ---@return mcp-tools.HunkView
 ---@return integer rows that are free
+---@return integer? drawn virtual rows that are visible, once the last real line is
 function M.view(at)
   local info = vim.fn.getwininfo(at.window)[1]
   local top, bottom = free_rows(at.window)
@@ -59,7 +61,8 @@ function M.view(at)
     local is_next = view.topline == (at.above and 1 or at.last + 1)
     local ends = info.winrow + info.winbar + view.topfill - 1
     local is_free = ends >= top and ends <= bottom
-    return (not is_next or view.topfill == 0) and 'off' or is_free and 'read' or 'covered', rows
+    local how = (not is_next or view.topfill == 0) and 'off' or is_free and (at.rest and 'below' or 'read') or 'covered'
+    return how, rows, view.topfill
   end
   -- Without a UI 0.10 has no `botline`.
   local lowest = info.botline < info.topline and info.topline + info.height or info.botline
@@ -71,20 +74,18 @@ function M.view(at)
   end
   -- The rows above the first line count as far as they are scrolled into the window.
   local text_rows = height(at.last).all - height(view.topline).fill + view.topfill
-  local ends = info.winrow + info.winbar + text_rows - 1 + at.extra
-  return ends <= bottom and 'read' or 'below', rows
+  local scrolled = math.floor(view.skipcol / math.max(1, info.width - info.textoff)) -- rows of the first line
+  local last = info.winrow + info.winbar + text_rows - 1 - scrolled
+  local drawn = last <= bottom and math.min(at.extra, bottom - last) or nil
+  return last + at.extra <= bottom and not at.rest and 'read' or 'below', rows, drawn
 end
 
---- Scrolls a window down by what is visible of it, less one row.
+--- Scrolls a window down by what is visible of it, less one row; with 'smoothscroll' also within a line.
 ---@param window integer
 ---@param rows integer
----@return boolean scrolled virtual lines below the last line of a buffer cannot be scrolled
 function M.scroll(window, rows)
-  return api.nvim_win_call(window, function()
-    local before = vim.fn.winsaveview()
+  api.nvim_win_call(window, function()
     vim.cmd(('normal! %d\5'):format(math.max(1, rows - 1))) -- CTRL-E
-    local after = vim.fn.winsaveview()
-    return after.topline ~= before.topline or after.topfill ~= before.topfill
   end)
 end
 

@@ -1,0 +1,99 @@
+-- slow
+local command = require('mcp-tools.command')
+local config = require('mcp-tools.config')
+local project = require('editor_project')
+local screen = require('review_screen')
+local t = require('helpers')
+
+--- Text on the screen.
+local function shown()
+  vim.cmd('redraw')
+  local rows = {}
+  for row = 1, vim.o.lines do
+    for column = 1, vim.o.columns do
+      table.insert(rows, vim.fn.screenstring(row, column))
+    end
+    table.insert(rows, '\n')
+  end
+  return table.concat(rows)
+end
+
+--- Presses `y` until the review ends, and asserts that each word was on the screen before.
+local function accepts_after_showing(words)
+  local seen = {}
+  for _ = 1, 200 do
+    local text = shown()
+    for _, word in ipairs(words) do
+      seen[word] = seen[word] or text:find(word, 1, true) ~= nil
+    end
+    screen.press('y')
+    vim.wait(20, function() return #screen.ends > 0 end)
+    if #screen.ends > 0 then
+      break
+    end
+  end
+  local unseen = vim.tbl_filter(function(word) return not seen[word] end, words)
+  t.eq({ {}, 'accepted' }, { unseen, (screen.ends[1] or {}).state })
+end
+
+local function review(path, text)
+  screen.open({ { path = path, text = text } })
+  command.run({ args = 'review' })
+end
+
+local function edit(name, text)
+  local path = project.write(name, text)
+  vim.cmd('silent edit ' .. path)
+  return path
+end
+
+local EVIL = 'local x = 1' .. (' '):rep(300) .. 'os.execute("EVIL")\n'
+local FOLDED = 'function f()\n  local x = 1\n  os.execute("EVIL")\n  return x\nend\n'
+
+describe('a hunk is accepted after all of it was on the screen', function()
+  before_each(screen.reset)
+  after_each(function()
+    screen.close()
+    vim.cmd('set wrap& foldmethod& foldlevel& shiftwidth& lines& columns&')
+  end)
+
+  for _, case in ipairs({ { 'above the first line', 0, 50 }, { 'between lines', 50, 50 }, { 'at the end', 50, 0 } }) do
+    it('if many lines are inserted ' .. case[1], function()
+      local words = t.lines(100, 'NEW%04d')
+      local before, after = t.lines(case[2], 'before %d'), t.lines(case[3], 'after %d')
+      local path = edit('a.txt', table.concat(vim.list_extend(vim.list_slice(before), after), '\n') .. '\n')
+      local text = vim.list_extend(vim.list_extend(vim.list_slice(before), words), after)
+      review(path, table.concat(text, '\n') .. '\n')
+      accepts_after_showing(words)
+    end)
+  end
+
+  it('if its lines are wrapped, also in a removal', function()
+    local words = t.lines(30, 'L%03d')
+    local text = table.concat(vim.tbl_map(function(word) return word .. (' x'):rep(200) end, words), '\n') .. '\n'
+    review(project.root .. '/new.txt', text)
+    accepts_after_showing(words)
+    screen.reset()
+    review(edit('b.txt', text .. 'last\n'), 'last\n')
+    accepts_after_showing(words)
+  end)
+
+  it("whatever the user's options are, which return afterwards", function()
+    vim.cmd('set shiftwidth=2 foldmethod=indent foldlevel=0 nowrap')
+    review(project.root .. '/new.lua', FOLDED)
+    accepts_after_showing({ 'EVIL' })
+    screen.reset()
+    review(edit('a.lua', FOLDED .. 'last\n'), 'last\n')
+    accepts_after_showing({ 'EVIL' })
+    screen.reset()
+    review(edit('c.lua', 'local y = 1\n'), EVIL)
+    accepts_after_showing({ 'EVIL' })
+    t.eq({ false, true }, { vim.wo.wrap, vim.wo.foldenable })
+  end)
+
+  it('side by side', function()
+    config.setup({ review = { layout = 'split' } })
+    review(edit('a.lua', 'local x = 0\nlocal y = 1\n'), EVIL .. 'local y = 1\n')
+    accepts_after_showing({ 'EVIL' })
+  end)
+end)

@@ -207,7 +207,7 @@ async def test_without_a_user_risky_tools_are_denied(common_tools: Bridge, trans
     async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", {}))
         assert error["code"] == "access_denied"
-        assert "tell them, then call it again" in error["message"]
+        assert "call it again when they are there" in error["message"]
         assert '"allow"' not in error["message"], "clients must not learn how to disable approval"
         assert await common_tools.nvim.lua("return Seen.late") == 0
 

@@ -151,8 +151,10 @@ async def test_an_editor_without_a_runtime_directory_is_found(
         str(tmp_path),
         "other",
     )
-    Files(Path(place)).add("1", tmp_path, nvim.socket)
-    outside.chdir(tmp_path)
+    project = tmp_path / "project"
+    project.mkdir()
+    Files(Path(place)).add("1", project, nvim.socket)
+    outside.chdir(project)
     assert call_tool("echo", value="x")["text"] == "x"
     outside.setenv("XDG_RUNTIME_DIR", str(nvim.home.make("run")))
     assert call_tool("echo", value="x")["text"] == "x"

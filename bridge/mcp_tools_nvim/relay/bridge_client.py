@@ -120,6 +120,7 @@ class BridgeClient:
         if token is not None:
             self._headers.setdefault("Authorization", f"Bearer {token}")
         self._idle: list[http.client.HTTPConnection] = []
+        self._closed = False
         self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
@@ -185,15 +186,16 @@ class BridgeClient:
     def keep(self, connection: http.client.HTTPConnection) -> None:
         """Keeps a connection whose answer was read completely, for reuse."""
         with self._lock:
-            if len(self._idle) < MAX_IDLE:
+            if len(self._idle) < MAX_IDLE and not self._closed:
                 self._idle.append(connection)
                 return
         connection.close()
 
     def close(self) -> None:
-        """Closes the idle connections."""
+        """Closes the idle connections now, and each other one once its answer was read."""
         with self._lock:
             idle, self._idle = self._idle, []
+            self._closed = True
         for connection in idle:
             connection.close()
 

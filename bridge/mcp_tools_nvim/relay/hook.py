@@ -9,6 +9,7 @@ file before it gets the event and the token of hooks.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -126,26 +127,31 @@ def find_instance(cwd: str) -> dict[str, Any] | None:
     return max(found)[-1] if found else None
 
 
-def directories(cwd: str) -> list[str]:
+def directories(cwd: str, home: str | None = None) -> list[str]:
     """Returns the private directories of instance files.
 
+    The home directory, by default as the system knows it, may be a repository.
+
     The settings of a project may set variables, so a directory that one of them names may not be in a
-    repository or below the current directory.
+    repository, a repository itself, or below the current directory.
     """
     import pwd
 
     uid, environ = os.getuid(), os.environ
-    home = pwd.getpwuid(uid).pw_dir
+    home = home or pwd.getpwuid(uid).pw_dir
     name = environ.get("NVIM_APPNAME") or "nvim"
     runtime, state = environ.get("XDG_RUNTIME_DIR"), environ.get("XDG_STATE_HOME")
     found = [f"/run/user/{uid}/mcp-tools", f"{home}/.local/state/nvim/mcp-tools/instances"]
     named = [f"{runtime}/mcp-tools", f"{state or home + '/.local/state'}/{name}/mcp-tools/instances"]
-    if os.path.isabs(name) or ".." in name.split("/"):
+    if os.path.isabs(name):
         named.pop()
-    here = [each for each in (cwd, os.getcwd()) if not is_below(home, each)]
+    here = [cwd]
+    with contextlib.suppress(FileNotFoundError):  # the current directory was removed
+        here.append(os.getcwd())
+    here = [each for each in here if not is_below(home, each)]
     for path in named:
-        is_in_project = in_repository(path) or any(is_below(path, each) for each in here)
-        if path not in found and os.path.isabs(path) and not is_in_project:
+        is_in_project = in_repository(path, home) or any(is_below(path, each) for each in here)
+        if path not in found and os.path.isabs(path) and ".." not in path.split("/") and not is_in_project:
             found.append(path)
     return [path for path in found if os.path.isdir(path) and is_private(os.lstat(path))]
 
@@ -156,14 +162,14 @@ def is_below(path: str, directory: str) -> bool:
     return os.path.commonpath([path, directory]) == directory
 
 
-def in_repository(path: str) -> bool:
-    """Whether a path is in a git repository."""
-    path = os.path.realpath(path)
-    while path != os.path.dirname(path):
-        path = os.path.dirname(path)
-        if os.path.lexists(os.path.join(path, ".git")):
-            return True
-    return False
+def in_repository(path: str, home: str) -> bool:
+    """Whether a path is in a git repository other than the home directory, or is one."""
+    path, home = os.path.realpath(path), os.path.realpath(home)
+    while path == home or not os.path.lexists(os.path.join(path, ".git")):
+        path, before = os.path.dirname(path), path
+        if path == before:
+            return False
+    return True
 
 
 def is_private(about: os.stat_result) -> bool:

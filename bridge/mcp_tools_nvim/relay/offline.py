@@ -23,9 +23,12 @@ CAPABILITIES: dict[str, Any] = {
 }
 """Capabilities of the bridge, since a client that starts without Neovim keeps them when one appears."""
 
+ADVICE = "ask the user to restart this agent or to start a new conversation"
+"""What to do if the agent ignores notifications of changed lists, as Codex does."""
+
 INSTRUCTIONS = (
-    "Tools of the user's Neovim. No Neovim could be reached yet; its tools are listed as soon as one is."
-    f" {STATUS_TOOL} reports why there is none."
+    "Tools of the user's Neovim. No Neovim could be reached yet. If its tools are not listed once one is"
+    f" connected, {ADVICE}. {STATUS_TOOL} reports why there is none."
 )
 
 _TOOL = {
@@ -33,7 +36,7 @@ _TOOL = {
     "title": "Neovim connection status",
     "description": (
         "Report whether this server is connected to a running Neovim; if not, why, and what the user can do."
-        " Use it when the editor's tools are missing. They are listed automatically once it is connected."
+        " Use it when the editor's tools are missing."
     ),
     "inputSchema": {"type": "object", "properties": {}, "additionalProperties": False},
     "annotations": {"readOnlyHint": True, "openWorldHint": False},
@@ -85,7 +88,9 @@ def status(reason: str | None) -> dict[str, Any]:
         reason: why Neovim cannot be reached; None = it can.
     """
     if reason is None:
-        text = "Neovim is connected. If its tools are not listed, list the tools of this server again."
+        text = f"Neovim is connected. If its tools are not listed, {ADVICE}."
     else:
-        text = f"Neovim is not connected: {reason}\nIts tools are listed as soon as it can be reached."
+        text = (
+            f"Neovim is not connected: {reason}\nIf its tools are not listed once it is connected, {ADVICE}."
+        )
     return {"content": [{"type": "text", "text": text}], "isError": False}

@@ -143,8 +143,10 @@ class Pump:
         self.ended = True
         self._wake.set()
         session, self._session = self._session, None
-        if session is not None and session.id is not None:
-            session.bridge.delete(session.headers, SESSION_END_SECONDS)
+        if session is not None:
+            if session.id is not None:
+                session.bridge.delete(session.headers, SESSION_END_SECONDS)
+            session.bridge.close()
 
     def _initialize(self, line: bytes, message: dict[str, Any]) -> None:
         with self._opening:

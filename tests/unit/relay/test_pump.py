@@ -156,6 +156,10 @@ class Client:
         (only,) = found()
         return only
 
+    def close(self) -> None:
+        self.pump.close()
+        self._endpoint.close()
+
     def wait_for(self, method: str) -> None:
         """Waits for a notification."""
 
@@ -183,7 +187,7 @@ def clients() -> Iterator[Connect]:
 
     yield make
     for client in made:
-        client.pump.close()
+        client.close()
 
 
 @pytest.fixture
@@ -441,6 +445,7 @@ async def test_without_an_editor_initialize_has_the_same_answer_as_the_bridge() 
             assert {**offline.initialize(params), "instructions": None} == {**online, "instructions": None}
 
 
+@pytest.mark.slow
 def test_a_client_stays_with_its_editor_while_that_can_be_reached(clients: Connect, bridges: Serve) -> None:
     """Although another one is nearer; a restart of the bridge is awaited."""
     own, other = bridges(answered), bridges(answered)

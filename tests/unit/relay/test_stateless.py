@@ -36,7 +36,7 @@ def clients() -> Iterator[Connect]:
 
     yield make
     for client in made:
-        client.pump.close()
+        client.close()
 
 
 def request(id_: Any, method: str, capabilities: Any = TASKS, **params: Any) -> dict[str, Any]:

@@ -6,7 +6,10 @@ Each over stdio and over HTTP. Agents use a scripted model on loopback; nothing 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
+import re
+import shlex
 import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable
@@ -26,13 +29,14 @@ from tests.support import model as models
 from tests.support.agents import output_of
 from tests.support.bridge import Bridge, http_client
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home
+from tests.support.nvim import ROOT, Home, new_home
 from tests.support.results import text_of
 from tests.support.shared import bridge_of
 
 # The first one installs the agents.
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
 
+HELP = ROOT / "doc" / "mcp-tools-clients.txt"
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 TOOL, OTHER, VARIABLE = "nvim_record", "nvim_test_progress", "NVIM_TOKEN"
 RECORD = """
@@ -151,6 +155,29 @@ async def test_an_agents_model_calls_a_tool_and_gets_its_result(stage: Stage, na
     assert await stage.received(text) in stage.model.requests[-1]
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "copilot"])
+async def test_a_command_of_the_help_connects_the_agent(stage: Stage, name: str) -> None:
+    """As printed, except for the two words to replace."""
+    agents.install()
+    [block] = re.findall(r">sh\n( +claude mcp add .*?)^<", HELP.read_text(), re.MULTILINE | re.DOTALL)
+    url, token = f"http://127.0.0.1:{stage.bridge.port}/mcp", stage.bridge.token
+    commands = re.sub(r"\bTOKEN\b", token, block.replace("\\\n", "").replace("URL", url)).splitlines()
+    [command] = [each.strip() for each in commands if each.strip().startswith(f"{name} ")]
+    text = f"{name} by hand"
+    with new_home() as home:
+        place = agents.Workspace(home, home.make("cwd"), stage.model)
+        argv, env = agents.AGENTS[name](home, place.cwd, stage.model)
+        env["NVIM_MCP_TOKEN"] = token
+        program = shlex.join(itertools.takewhile(lambda word: not word.startswith("-"), argv))
+        words = ["sh", "-ec", program + command.removeprefix(name)]
+        await output_of(*words, cwd=place.cwd, env=agents.environment(home) | env)
+        stage.model.plan(*AGENTS[name].steps(stage.model, text), Step(text="and that was all"))
+        output = await agents.answer(name, place, "use the tool", (argv, env))
+    assert "and that was all" in output
+    assert await stage.received(text) in stage.model.requests[-1]
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SCRIPTS)
 async def test_a_client_made_with_an_sdk_calls_a_tool(stage: Stage, name: str, form: str) -> None:
@@ -209,3 +236,41 @@ async def configuration(stage: Stage, form: str) -> Path:
     file = stage.home.make("tmp") / f"{form}.json"
     file.write_text(json.dumps(config))
     return file
+
+
+# The exit codes of MCP Inspector for this server
+
+OK, AUTH_REQUIRED, TOOL_ERROR = 0, 3, 5
+
+
+async def inspect(
+    bridge: Bridge, home: Path, *args: str, token: str | None = None, sse: bool = False
+) -> node.Done:
+    """Run it against the bridge."""
+    url = f"{bridge.url}/{'sse' if sse else 'mcp'}"
+    transport = ("--transport", "sse" if sse else "http", "--stored-auth-only", "--format", "json")
+    header = ("--header", f"Authorization: Bearer {token or bridge.token}")
+    return await node.run(INSPECTOR, "--cli", url, *transport, *header, *args, home=home)
+
+
+async def test_its_strict_mode_accepts_the_schemas_of_bundled_tools(bridge: Bridge, tmp_path: Path) -> None:
+    done = await inspect(bridge, tmp_path, "--method", "tools/list", "--strict")
+    assert done.code == OK, done.err
+    assert "nvim_file_read" in [tool["name"] for tool in done.json()["result"]["tools"]]
+    # These two of tests/e2e/tools.lua accept anything.
+    assert set(re.findall(r'^Warning: tool "(.+)"', done.err, re.MULTILINE)) == {"nvim_echo", "nvim_later"}
+
+
+async def test_it_distinguishes_a_failed_tool_from_a_failed_server(bridge: Bridge, tmp_path: Path) -> None:
+    call = ["--method", "tools/call", "--tool-name", "nvim_fail", "--tool-arg", "how=on purpose"]
+    done = await inspect(bridge, tmp_path, *call)
+    assert done.code == TOOL_ERROR, done.err
+    result = done.json()["result"]
+    assert (result["isError"], result["content"][0]["text"]) == (True, "Error: on purpose")
+
+
+@pytest.mark.parametrize("sse", [False, True], ids=["http", "sse"])
+async def test_a_wrong_token_starts_no_login(bridge: Bridge, tmp_path: Path, sse: bool) -> None:
+    done = await inspect(bridge, tmp_path, "--method", "tools/list", token="wrong", sse=sse)
+    assert done.code == AUTH_REQUIRED, done.err
+    assert "auth_required" in done.err

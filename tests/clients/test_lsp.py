@@ -106,8 +106,7 @@ async def connect(nvim: Nvim, project: Path, *words: str) -> dict[str, str]:
     """Runs `mcp-tools connect`; returns its result."""
     connect = (*PROGRAM, "connect", *words, "--lsp", "--yes", "--json")
     output = await agents.output_of(*connect, cwd=project, env=nvim.home.environment())
-    result: dict[str, str] = json.loads(output)
-    return result
+    return json.loads(output)
 
 
 def installed(directory: Path) -> str:

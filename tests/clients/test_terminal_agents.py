@@ -357,10 +357,7 @@ async def test_it_has_the_tools_in_the_editors_terminal(name: str, spawn_nvim: S
             await nvim.wait_for(shows, agent.ready, timeout=PATIENCE)
             await nvim.wait_for(SESSION, timeout=PATIENCE)
             model.plan(Step(text="seen"))
-            await nvim.request("nvim_command", "McpTools send look at this")
-            await nvim.wait_for(shows, "look at this", timeout=PATIENCE)
-            await asyncio.sleep(TYPED)
-            await nvim.lua("vim.api.nvim_chan_send(vim.bo.channel, '\\r')")
+            await nvim.request("nvim_command", "McpTools send! look at this")
             await model.received(agent.requested)
         except AssertionError as error:
             raise AssertionError(f"{error}:\n{await nvim.lua(f'return {SCREEN}')}") from error

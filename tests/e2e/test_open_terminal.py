@@ -54,8 +54,7 @@ async def call(screen: Terminal, name: str, **args: Any) -> dict[str, Any]:
     await screen.nvim.lua(CALL, name, args)
     await screen.nvim.wait_for("return Answer")
     assert await screen.nvim.lua("return Answer.err") is None
-    result: dict[str, Any] = await screen.nvim.lua("return Answer.result")
-    return result
+    return await screen.nvim.lua("return Answer.result")
 
 
 async def test_in_normal_mode_the_users_window_shows_it_and_ctrl_o_leads_back(screen: Terminal) -> None:

@@ -41,16 +41,14 @@ async def start(start_bridge: Start, directory: Path, name: str, **options: Any)
 async def found(directory: Path) -> dict[str, Any]:
     """The discovery file, as soon as there is one."""
     files = await eventually(lambda: list((directory / "ide").glob("*.lock")))
-    endpoint: dict[str, Any] = json.loads(files[0].read_text())
-    return endpoint
+    return json.loads(files[0].read_text())
 
 
 async def recorded(bridge: Bridge, name: str, what: str) -> list[Any]:
     """The events of this kind that the agent's Lua side has recorded, once there is one."""
     code = "return vim.tbl_filter(function(e) return e[1] == '{}' end, probe.agent('{}').told)"
     await bridge.nvim.wait_for(f"return next((function() {code.format(what, name)} end)()) ~= nil")
-    received: list[Any] = await bridge.nvim.lua(code.format(what, name))
-    return received
+    return await bridge.nvim.lua(code.format(what, name))
 
 
 def agent_for(http: aiohttp.ClientSession, endpoint: dict[str, Any]) -> Agent:
@@ -304,6 +302,7 @@ async def test_a_dead_editors_file_is_replaced(spawn_nvim: Spawn, home: Home, di
     assert len(list((directory / "ide").iterdir())) == 1
 
 
+@pytest.mark.slow
 async def test_the_end_of_neovim_rejects_open_proposals(start_bridge: Start, tmp_path: Path) -> None:
     """Gemini CLI would wait forever. Until it is connected, the status says what to type in it."""
     bridge = await start_bridge(setup="{ agents = { 'gemini' } }")

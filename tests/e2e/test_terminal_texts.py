@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import pytest
 
 from tests.support import terminal
-from tests.support.nvim import ROOT
+from tests.support.nvim import ROOT, Spawn
 from tests.support.terminal import Terminal
 
 pytestmark = terminal.needed
@@ -20,8 +22,7 @@ Open = Callable[..., AbstractAsyncContextManager[Terminal]]
 
 
 async def messages(screen: Terminal) -> str:
-    text: str = await screen.nvim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
-    return text
+    return await screen.nvim.lua("return vim.api.nvim_exec2('messages', { output = true }).output")
 
 
 async def test_a_long_message_takes_one_line_and_no_key(idle: Terminal) -> None:
@@ -147,3 +148,17 @@ async def test_mistakes_of_tool_authors_are_reported(open_terminal: Open) -> Non
 async def test_the_help_opens_at_its_contents(idle: Terminal) -> None:
     await idle.command("helptags ALL | h mcp-tools | only")
     await idle.shows("AI assistants use tools of this running Neovim", "Quick start", "Write tools")
+
+
+HIDING = {"Cc", "Cf", "Zs", "Zl", "Zp"}
+"""Categories of invisible characters: controls, formats and blanks."""
+
+
+async def test_every_invisible_character_is_shown_by_its_code(spawn_nvim: Spawn) -> None:
+    every = range(sys.maxunicode + 1)
+    codes = [code for code in every if unicodedata.category(chr(code)) in HIDING and chr(code) != " "]
+    nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:prepend([[{ROOT}]])")
+    shown = await nvim.lua(
+        "return vim.tbl_map(probe.sanitize.line, ...)", [f"a{chr(code)}b" for code in codes]
+    )
+    assert shown == [f"a<U+{code:04X}>b" for code in codes]

@@ -28,7 +28,7 @@ local M = {}
 ---@field mention? fun(session: mcp-tools.agents.Session, place: mcp-tools.agents.Place):
 --- mcp-tools.agents.Push?, string? for `:McpTools send`; nil and the reason if it cannot be sent
 ---@field connect? string what the user does in the agent to connect it
----@field proposes? string the modes in which the agent proposes its edits here
+---@field proposes? string the modes in which the agent proposes its edits in this editor
 ---@field discovery? fun(endpoint: mcp-tools.agents.OpenEndpoint): mcp-tools.agents.DiscoveryFile[] files by which the
 --- agent finds this editor
 ---@field environment? fun(endpoint: mcp-tools.agents.TerminalEndpoint): mcp-tools.agents.Environment for a terminal of
@@ -36,13 +36,15 @@ local M = {}
 ---@field uses? string the agent whose endpoint and discovery files it uses
 ---@field skip? fun(): string? why the agent must be disabled now
 
+--- How an agent connects to its endpoint.
 ---@class mcp-tools.agents.EndpointSpec
 ---@field transport 'http'|'websocket'|'unix'
----@field header string? that carries the token (default `authorization`)
----@field scheme 'bearer'|'nonce'|nil word before the token
+---@field header string? name of the HTTP header with the token (default `authorization`)
+---@field scheme 'bearer'|'nonce'|nil word before the token in this header
 ---@field subprotocol string? of a WebSocket; returned only if the agent requests it
 ---@field server { name: string, version: string, title: string? }? MCP server information; default: that of this plugin
 
+--- What to mention: a file or directory, or lines of a file.
 ---@class mcp-tools.agents.Place
 ---@field path string real path
 ---@field lines integer number of lines in the file
@@ -50,10 +52,12 @@ local M = {}
 ---@field last integer?
 ---@field text string? of these lines
 
+--- A notification to an agent.
 ---@class mcp-tools.agents.Push
 ---@field method string
 ---@field params table?
 
+--- What the functions of an agent get about its open endpoint.
 ---@class mcp-tools.agents.OpenEndpoint
 ---@field port integer
 ---@field token string of this agent
@@ -61,7 +65,7 @@ local M = {}
 ---@field pid integer of this editor
 ---@field bridge_pid integer?
 ---@field roots string[] real paths: the project first, then working directories and work trees
----@field trusted boolean? whether the agent may be told that the user trusts these directories
+---@field trusted boolean? whether the discovery file may state that the user trusts these directories
 
 --- The endpoint for a terminal; the inherited fields are nil while it is closed.
 ---@class mcp-tools.agents.TerminalEndpoint: mcp-tools.agents.OpenEndpoint
@@ -87,7 +91,7 @@ local TRANSPORTS = { 'http', 'websocket', 'unix' }
 ---@field agent mcp-tools.Agent
 ---@field definitions mcp-tools.Definition[]
 
---- Returns all definition files. Agents share those that begin with `_`.
+--- Returns the definition files of agents. Files that begin with `_` are shared by several agents and define none.
 ---@return table<string, string> name → path
 local function agent_files()
   local found = {}
@@ -118,6 +122,8 @@ local function fault_of(agent, name)
   local endpoint = agent.endpoint
   if endpoint and (type(endpoint) ~= 'table' or not vim.list_contains(TRANSPORTS, endpoint.transport)) then
     return 'endpoint.transport: must be one of ' .. table.concat(TRANSPORTS, ', ')
+  elseif agent.uses ~= nil and type(agent.uses) ~= 'string' then
+    return 'uses: must be the name of an agent'
   end
 end
 
@@ -168,13 +174,14 @@ local function load(name, path)
   return definitions and { agent = agent, definitions = definitions }, fault
 end
 
+--- Whether an agent that the option `agents` names can be enabled.
 ---@class mcp-tools.agents.Verdict
 ---@field name string
----@field loaded mcp-tools.agents.Loaded? present if the agent is enabled, or skipped
+---@field loaded mcp-tools.agents.Loaded? nil if it cannot be enabled or has no endpoint; present while it is skipped
 ---@field skipped string? why it is disabled here without an error
 ---@field fault string? why it cannot be enabled
 
---- Asks whether an agent must be disabled at the moment, for example because another plugin does the same.
+--- Returns why an agent must be disabled at the moment, for example because another plugin does the same.
 ---@param agent mcp-tools.Agent
 ---@return string? reason
 ---@return string? fault
@@ -189,7 +196,7 @@ function M.skipped(agent)
   return reason and tostring(reason) or nil
 end
 
---- Returns an agent by its name, whatever the option says.
+--- Loads an agent by its name, whether or not the option `agents` names it.
 ---@param name string
 ---@param files? table<string, string> all definition files
 ---@return mcp-tools.agents.Loaded?
@@ -203,17 +210,35 @@ function M.named(name, files)
   return load(name, files[name])
 end
 
-local judge
-
+--- Loads the agent whose endpoint the named agent uses: itself, unless its definition has `uses`.
 ---@param name string
 ---@param files table<string, string>
----@return mcp-tools.agents.Verdict
-function judge(name, files)
+---@return string name
+---@return mcp-tools.agents.Loaded? loaded
+---@return string? fault
+local function used_by(name, files)
   local loaded, fault = M.named(name, files)
-  local skipped
+  local uses = loaded and loaded.agent.uses
+  if not uses then
+    return name, loaded, fault
+  end
+  loaded, fault = M.named(uses, files)
   if loaded and loaded.agent.uses then
-    return judge(loaded.agent.uses, files)
-  elseif loaded and not loaded.agent.endpoint then
+    fault = ("agent '%s' uses another agent"):format(uses)
+  end
+  if fault then
+    return name, nil, 'uses: ' .. fault
+  end
+  return uses, loaded
+end
+
+---@param given string
+---@param files table<string, string>
+---@return mcp-tools.agents.Verdict
+local function verdict_of(given, files)
+  local name, loaded, fault = used_by(given, files)
+  local skipped
+  if loaded and not loaded.agent.endpoint then
     loaded, skipped = nil, NO_ENDPOINT
   elseif loaded then
     skipped, fault = M.skipped(loaded.agent)
@@ -221,13 +246,13 @@ function judge(name, files)
   return { name = name, loaded = not fault and loaded or nil, skipped = skipped, fault = fault }
 end
 
---- Returns a verdict for every agent that the option names, once and in its order.
+--- Returns a verdict for each agent that the option `agents` names, in its order and without duplicates.
 ---@return mcp-tools.agents.Verdict[]
 function M.all()
   local files, option, seen, list = agent_files(), config.get('agents'), {}, {}
   local is_auto = option == 'auto' or option == true
   for _, name in ipairs(is_auto and M.names() or type(option) == 'string' and { option } or option or {}) do
-    local verdict = judge(name, files)
+    local verdict = verdict_of(name, files)
     if not seen[verdict.name] and not (is_auto and verdict.skipped == NO_ENDPOINT) then
       table.insert(list, verdict)
     end

@@ -45,8 +45,8 @@ local function unsafe_parent(directory)
   end
 end
 
---- Creates the directory of a file, with its parents. With the umask 002 an agent makes it writable by its group, so an
---- existing one becomes private.
+--- Creates the directory of a file, with its parents. An existing one becomes private, because an agent with the umask
+--- 002 creates it writable by the group.
 ---@param directory string
 ---@return string? path real
 ---@return string? fault
@@ -69,8 +69,8 @@ local function make_directory(directory)
   return ok and real or nil, why
 end
 
---- Returns the name of the editor in a file.
----@param text string?
+--- Returns the name of the editor that a discovery file names.
+---@param text string? of the file
 ---@return any
 local function editor_of(text)
   local ok, body = pcall(vim.json.decode, text or '')

@@ -1,8 +1,8 @@
 --- Answers the hooks of terminal agents (relay/hook.py): what the user has open, new diagnostics after an edit of the
 --- agent, a reminder after repeated searches.
 ---
---- The text enters the model's context with authority, but names, selections and diagnostics are of the project: each
---- item is one short line without control characters, filtered like all text for clients, below a line that says so.
+--- Models trust the text of a hook, but names, selections and diagnostics come from the project, which may be hostile.
+--- So each item is one short line without control characters and secrets, below a line that calls the items untrusted.
 
 local access = require('mcp-tools.privacy.access')
 local config = require('mcp-tools.config')
@@ -27,18 +27,19 @@ local uv = vim.uv
 
 local M = {}
 
---- Maximum bytes of a line and of a text.
+--- Maximum bytes of a line and of a whole text.
 local MAX_LINE, MAX_TEXT = 200, 2000
---- Time that an edit waits for diagnostics, after which later ones are given up, and for the context, in ms.
+--- In ms: how long the hook of an edit waits for diagnostics; when the wait for those of the next event ends; how long
+--- other hooks wait.
 local WAIT_MS, GIVE_UP_MS, CONTEXT_MS = 1400, 10000, 100
 --- Maximum number of files of one edit.
 local MAX_FILES = 10
---- Maximum number of open files in the context; with as many, a missing one may still be open.
+--- Maximum number of open files in the context. If it has this many, a file that is missing from it may still be open.
 local MANY_FILES = 20
 --- Number of searches for one name in a turn before the reminder.
 local SEARCHES = 3
 
---- What the own editor links of agents send: agent → name of its link and kinds of items.
+--- What agents already get through a session (agents/known): agent → agent of the session, and kinds of items.
 ---@type table<string, { link: string, kinds: string[] }>
 local LINKS = {
   claude = { link = 'claude', kinds = { 'current', 'selected' } },
@@ -57,7 +58,8 @@ local LINKS = {
 
 ---@class mcp-tools.hooks.Session
 ---@field shown table<string, string> key of an item → its line
----@field late string[] diagnostics for the next event
+---@field late table<string, { lines: string[], before: mcp-tools.diagnostics.Finding[]? }> path → new diagnostics for
+--- the next event, and the findings that they were compared with
 ---@field known table<string, mcp-tools.diagnostics.Finding[]> path → findings before the next edit
 ---@field searches table<string, integer> name → searches in this turn
 
@@ -83,7 +85,7 @@ local function line_of(text)
   return utf8.cut(sanitize.line((text:gsub('%c', ' '))), MAX_LINE - #'…')
 end
 
---- Returns the kinds of items that the agent gets from its own link.
+--- Returns the kinds of items that the agent already gets through an open session.
 ---@param agent string
 ---@return string[]
 local function linked_kinds(agent)
@@ -91,8 +93,8 @@ local function linked_kinds(agent)
   local is_linked = known
     and vim.iter(editor_agents.sessions(known.link)):any(function(session) ---@cast session mcp-tools.agents.LiveSession
       local is_own = (session.client == 'opencode') == (agent == 'opencode')
-      local is_told = session.sent_context ~= nil and (agent ~= 'copilot' or session.data.trusted == true)
-      return is_own and is_told
+      local has_context = session.sent_context ~= nil and (agent ~= 'copilot' or session.data.trusted == true)
+      return is_own and has_context
     end)
   return is_linked and known.kinds or {}
 end
@@ -147,15 +149,16 @@ local function changes(session, agent)
     end
   end
   for key in vim.spairs(session.shown) do
-    local is_told = vim.startswith(key, 'current: ') or (vim.startswith(key, 'open: ') and open >= MANY_FILES)
-    if not now[key] and not is_told then
+    -- The next current file replaces this one; a file that is missing from a full list may still be open.
+    local is_uncertain = vim.startswith(key, 'open: ') and open >= MANY_FILES
+    if not now[key] and not vim.startswith(key, 'current: ') and not is_uncertain then
       table.insert(lines, line_of('no longer ' .. key))
     end
   end
   return lines, now
 end
 
---- Returns a text of lines; nil without any. Lines beyond the maximum are counted only.
+--- Joins lines to a text; nil without lines. Beyond MAX_TEXT, lines are only counted.
 ---@param lines string[]
 ---@return string?
 local function text_of(lines)
@@ -179,14 +182,18 @@ end
 ---@param session mcp-tools.hooks.Session
 ---@return string[]
 local function take_late(session)
-  local late = session.late
+  local lines = {}
+  for _, late in vim.spairs(session.late) do
+    vim.list_extend(lines, late.lines)
+  end
   session.late = {}
-  return late
+  return lines
 end
 
 -- Diagnostics -----------------------------------------------------------------------------------------------------
 
---- Runs work that waits for language servers, as a call does: what it has loaded is unloaded some time after its end.
+--- Runs work that waits for language servers. Its `ctx` has only what they need of a call; buffers that it loads are
+--- unloaded some time after its end, as after a call.
 ---@param work fun(ctx: mcp-tools.Ctx)
 ---@param done? fun()
 local function run(work, done)
@@ -226,13 +233,14 @@ local function remember(session)
   end)
 end
 
---- Waits until the servers of a buffer have checked its text. One that has been silent for a while may just be slow.
+--- Waits until the servers of a buffer have checked its text. Those that `fresh` stops waiting for may just be slow, so
+--- it waits again whenever one publishes.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer
 ---@param servers vim.lsp.Client[]
 ---@return boolean checked
 local function await_checked(ctx, bufnr, servers)
-  local uri, over = vim.uri_from_bufnr(bufnr), uv.hrtime() + GIVE_UP_MS * 1e6
+  local uri, deadline = vim.uri_from_bufnr(bufnr), uv.hrtime() + GIVE_UP_MS * 1e6
   local function published()
     return vim.tbl_map(function(server)
       return server_state.of(server).published[uri] or false
@@ -241,32 +249,41 @@ local function await_checked(ctx, bufnr, servers)
   watched_files.notify_servers(ctx)
   repeat
     local before = published()
-    if fresh.wait(ctx, bufnr, servers, (over - uv.hrtime()) / 1e6) == 'yes' then
+    if fresh.wait(ctx, bufnr, servers, (deadline - uv.hrtime()) / 1e6) == 'yes' then
       return true
     end
-    local is_new = server_state.await(ctx, (over - uv.hrtime()) / 1e6, function()
+    local is_new = server_state.await(ctx, (deadline - uv.hrtime()) / 1e6, function()
       return not vim.deep_equal(published(), before)
     end)
   until not is_new or not vim.api.nvim_buf_is_loaded(bufnr)
   return false
 end
 
---- Returns lines about the new diagnostics of a file; without earlier ones, about its errors.
+--- Adds lines about the new diagnostics of a file, or about its errors if its earlier diagnostics are not known.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param session mcp-tools.hooks.Session
 ---@param path string
----@return string[]
-local function check(ctx, session, path)
+---@param lines string[]
+---@param is_late fun(): boolean whether the lines must wait for the next event
+local function check(ctx, session, path, lines, is_late)
   local found = lsp.target(ctx, { path = path })
+  local late = found and session.late[found.path]
+  if found and late then -- this edit may have fixed what is not reported yet
+    session.late[found.path], session.known[found.path] = nil, late.before
+  end
   local servers = found and found.path and found.state ~= 'conflict' and lsp.clients(ctx, found.bufnr)
   if not found or not servers or not await_checked(ctx, found.bufnr, servers) then
-    return {}
+    return
   end
-  local lines, pause = {}, time_slice.of(ctx)
+  local pause = time_slice.of(ctx)
   redact.refresh(pause)
   local now, before = findings.of(found.bufnr, {}, pause), session.known[found.path]
   session.known[found.path] = now
   local new = before and findings.difference(before, now, pause) or findings.filtered(now, { severity = 'error' })
+  if is_late() then
+    lines = {}
+    session.late[found.path] = { lines = lines, before = before }
+  end
   for severity = 1, 4 do
     for _, each in ipairs(new) do
       if each.severity == severity then
@@ -274,26 +291,27 @@ local function check(ctx, session, path)
       end
     end
   end
-  return lines
 end
 
---- Checks edited files. The answer has what is known in time; the rest goes with the next event.
+--- Checks edited files. The answer has the lines that are ready in time; the next event gets the others.
 ---@param session mcp-tools.hooks.Session
 ---@param paths string[]
 ---@param send fun(text: string?)
 local function after_edit(session, paths, send)
-  local over, is_answered, lines = uv.hrtime() + WAIT_MS * 1e6, false, take_late(session)
+  local deadline, is_answered, lines = uv.hrtime() + WAIT_MS * 1e6, false, {}
   local function answer()
     if not is_answered then
       is_answered = true
-      send(text_of(lines))
+      send(text_of(vim.list_extend(take_late(session), lines)))
     end
+  end
+  local function is_late()
+    return is_answered or uv.hrtime() > deadline
   end
   timer.after(WAIT_MS, answer)
   run(function(ctx)
     for i = 1, math.min(#paths, MAX_FILES) do
-      local found = check(ctx, session, paths[i])
-      vim.list_extend((is_answered or uv.hrtime() > over) and session.late or lines, found)
+      check(ctx, session, paths[i], lines, is_late)
     end
   end, answer)
 end
@@ -359,19 +377,19 @@ function M.handle(event, send)
     after_edit(session, event.paths or {}, send)
     return { pending = true }
   end
-  local over, is_over, is_pending, text = uv.hrtime() + CONTEXT_MS * 1e6, false, false, nil
+  local deadline, is_done, is_pending, text = uv.hrtime() + CONTEXT_MS * 1e6, false, false, nil
   run(function(ctx)
     redact.refresh(time_slice.of(ctx))
-    if uv.hrtime() < over then -- else the hook has ended, and what has changed is for the next event
+    if uv.hrtime() < deadline then -- otherwise the hook has ended, and the changes are for the next event
       text = text_of(lines_of(session, event))
     end
   end, function()
-    is_over = true
+    is_done = true
     if is_pending then
       send(text)
     end
   end)
-  is_pending = not is_over
+  is_pending = not is_done
   return is_pending and { pending = true } or { text = text }
 end
 

@@ -27,7 +27,7 @@ local M = {}
 --- Maximum length of a socket's path in bytes: `sun_path` has 104 bytes with the final zero, on Linux 108.
 local MAX_SOCKET = 103
 
---- Derives an agent's token from that of the bridge. It is as stable as that one, and does not reveal it.
+--- Derives an agent's token from that of the bridge. It changes only with the bridge's token, and does not reveal it.
 ---@param token string of the bridge
 ---@param name string
 ---@return string
@@ -104,7 +104,7 @@ local owners = {}
 ---@param field 'discovery'|'environment'
 ---@param endpoint table
 ---@return any?
-local function ask(agent, field, endpoint)
+local function call(agent, field, endpoint)
   local name, fn = agent.name, agent[field]
   if not fn then
     return nil
@@ -158,7 +158,7 @@ end
 ---@param directories string[]
 ---@param files table<string, string> path → text; modified
 local function add_files(name, directories, files)
-  for _, file in ipairs(ask(enabled[name].agent, 'discovery', endpoint_of(name, directories)) or {}) do
+  for _, file in ipairs(call(enabled[name].agent, 'discovery', endpoint_of(name, directories)) or {}) do
     local text, err = json.encode(file.body, 'body')
     if type(file.path) ~= 'string' or not vim.startswith(vim.fs.normalize(file.path), '/') then
       faults[name] = 'discovery: a path is not absolute'
@@ -215,7 +215,8 @@ local function publish()
   end)
 end
 
---- Publishes once per turn of the event loop, so that a restart does not remove the files.
+--- Publishes once per turn of the event loop, so that a restart, which is `stopped` for a moment, does not remove the
+--- files.
 local publish_soon = timer.soon(publish)
 
 local had_channel ---@type integer?
@@ -243,8 +244,8 @@ local function watch()
   editor_context.on_change(sessions.send_context, sessions.any)
   had_channel = current.reported.channel
   local group = vim.api.nvim_create_augroup('mcp-tools.agents', {})
-  -- Another plugin may have started an agent in a terminal, or the user may switch to one outside: the files must be
-  -- current then.
+  -- The files must be current when another plugin starts an agent in a terminal, and when the user switches to a
+  -- terminal outside of Neovim.
   vim.api.nvim_create_autocmd({ 'DirChanged', 'TermOpen', 'FocusLost' }, { group = group, callback = publish_soon })
   vim.api.nvim_create_autocmd('VimLeavePre', { group = group, callback = discovery_files.remove_all })
 end
@@ -259,7 +260,7 @@ local function record_calls(definition)
   end
 end
 
---- Loads the agents that the option names, and disables all others.
+--- Loads the agents that the option `agents` names, and disables all others.
 local function load()
   local before, stays = enabled, {}
   verdicts, faults = definitions.all(), {}
@@ -288,7 +289,7 @@ local function load()
   end
 end
 
-local option ---@type any the value that was applied last
+local option ---@type any the value of `agents` that was applied last
 
 ---@return boolean changed
 local function follow_option()
@@ -329,17 +330,17 @@ M.handle, M.mention, M.names = sessions.handle, sessions.mention, definitions.na
 --- Finds what an agent needs to run in a terminal of this editor.
 ---@param name string
 ---@param cb fun(environment: mcp-tools.agents.Environment?) nil if the agent is unknown or has no environment
----@param more? { server: table, file: fun(body: table): string } `server`: our MCP server. With `more` the agent
---- need not be enabled; the fields of its endpoint are missing while the endpoint is closed
+---@param more? { server: table, file: fun(body: table): string } further fields of TerminalEndpoint. With them the
+--- agent need not be enabled; while its endpoint is closed, they are the only fields
 function M.environment(name, cb, more)
   if not (enabled[name] and current.get_port() and is_open(name)) then
     local loaded = more and (enabled[name] or definitions.named(name))
-    return cb(loaded and ask(loaded.agent, 'environment', more) or nil)
+    return cb(loaded and call(loaded.agent, 'environment', more) or nil)
   end
   roots.find(function(directories)
-    local is_there = enabled[name] and current.get_port()
-    local endpoint = is_there and vim.tbl_extend('force', endpoint_of(name, directories), more or {})
-    cb(endpoint and ask(enabled[name].agent, 'environment', endpoint) or nil)
+    local is_still_open = enabled[name] and current.get_port()
+    local endpoint = is_still_open and vim.tbl_extend('force', endpoint_of(name, directories), more or {})
+    cb(endpoint and call(enabled[name].agent, 'environment', endpoint) or nil)
   end)
 end
 
@@ -350,7 +351,7 @@ end
 ---@field reason string? why the state is not `on`
 ---@field fault boolean? whether the reason is an error
 ---@field connect string? what the user does in the agent to connect it
----@field proposes string? the modes in which the agent proposes its edits here
+---@field proposes string? the modes in which the agent proposes its edits in this editor
 ---@field files string[] discovery files
 ---@field sessions mcp-tools.agents.Session[]
 
@@ -397,7 +398,7 @@ local function status_of(verdict)
   return status
 end
 
---- Returns the status of every agent that the option names.
+--- Returns the status of every agent that the option `agents` names.
 ---@return mcp-tools.agents.Status[]
 function M.status()
   return vim.tbl_map(status_of, verdicts)

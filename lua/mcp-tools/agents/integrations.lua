@@ -1,5 +1,5 @@
 --- Running OpenCode servers, `opencode serve` or a terminal with `--port`, with which the bridge registers
---- (bridge/mcp_tools_nvim/agents/registrations.py). Seen with 1.18.33.
+--- (bridge/mcp_tools_nvim/agents/registrations.py). Observed with 1.18.33.
 ---
 --- Only servers that the user has chosen receive a token: the option, the server that opencode.nvim is connected to,
 --- and the sessions of sidekick.nvim. Other ports are never tried.
@@ -11,7 +11,7 @@ local api = vim.api
 
 local M = {}
 
---- `User` autocommands that may change the list of servers.
+--- `User` events after which the list of servers may be different.
 local EVENTS = { 'OpencodeEvent:server.connected', 'SidekickCliAttach' }
 
 ---@class mcp-tools.integration.Server
@@ -119,7 +119,7 @@ end
 
 local seen_bridge ---@type string?
 
---- Takes the reports of the bridge, and sends the servers to a new bridge.
+--- Stores the reports of the bridge, and sends the servers to a new bridge.
 local function on_bridge_change()
   for _, report in ipairs(current.reported.integrations or {}) do
     if servers[report.url] then

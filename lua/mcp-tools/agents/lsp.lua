@@ -1,8 +1,8 @@
---- The endpoint of `mcp-tools lsp`, by which the LSP clients of agents ask the language servers of this editor, and of
---- `mcp-tools connect`, which needs to know what agents may run.
+--- The endpoint of two commands: `mcp-tools lsp`, through which the LSP clients of agents use the language servers of
+--- this editor, and `mcp-tools connect`, which asks for the tools that agents may run.
 ---
---- The bridge always opens it, with a token of its own. Its clients have two tools, which no other client sees. Calls
---- of them are judged by the rules of approval and audited like all calls.
+--- The bridge always opens it, with a token of its own. Its clients have two tools, which no other client sees. Their
+--- calls are approved and audited like all calls.
 
 local definition = require('mcp-tools.registry.definition.tool')
 local permissions = require('mcp-tools.agents.permissions')
@@ -18,7 +18,7 @@ local TIMEOUT_MS = 55000
 
 local loaded = false
 
---- Adds the tools, if not before.
+--- Adds the tools when it is called for the first time.
 ---@param registry fun(): mcp-tools.Registry returns the registry with all definitions loaded
 function M.load(registry)
   if loaded then

@@ -1,4 +1,4 @@
---- Which tools agents may run without asking the user, by rules in their own permission settings.
+--- The tools that agents may run without asking the user, for rules in their own permission settings.
 
 local config = require('mcp-tools.config')
 local project = require('mcp-tools.instances.project')
@@ -6,7 +6,7 @@ local rules = require('mcp-tools.approval.rules')
 
 local M = {}
 
---- Returns the published names of the bundled tools that only read, without those for which the user is asked here.
+--- Returns the published names of the bundled tools that only read, except those that need approval in this editor.
 ---@param registry mcp-tools.Registry with all definitions loaded
 ---@return string[]? names
 ---@return string? err why no tool may be allowed

@@ -40,7 +40,7 @@ end
 
 --- Returns the work trees of a repository whose own `.git` names this repository.
 ---@param ctx mcp-tools.Task
----@param common string
+---@param common string its common directory (`git rev-parse --git-common-dir`)
 ---@return string[]
 local function trees_of(ctx, common)
   local trees = {}
@@ -74,9 +74,9 @@ local function working_directories()
   local directories = { vim.fn.getcwd(-1, -1) }
   for _, tab in ipairs(vim.api.nvim_list_tabpages()) do
     for _, window in ipairs(vim.api.nvim_tabpage_list_wins(tab)) do
-      local number, at = vim.api.nvim_win_get_number(window), vim.api.nvim_tabpage_get_number(tab)
-      if vim.fn.haslocaldir(number, at) ~= 0 then
-        table.insert(directories, vim.fn.getcwd(number, at))
+      local number, tab_number = vim.api.nvim_win_get_number(window), vim.api.nvim_tabpage_get_number(tab)
+      if vim.fn.haslocaldir(number, tab_number) ~= 0 then
+        table.insert(directories, vim.fn.getcwd(number, tab_number))
       end
     end
   end

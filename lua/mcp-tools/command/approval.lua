@@ -32,7 +32,7 @@ local APPROVE_CHOICES = { 'once', 'review', 'session', 'always', 'look' }
 local function decide_review(verb, action, ...)
   if approval.has_just_closed() then
     local text = 'the question has just closed, and this would %s hunks of a review'
-    return notify.warn(text:format(verb), 'Look, then repeat')
+    return notify.warn(text:format(verb), 'Check the review, then repeat the command')
   end
   require('mcp-tools.ui.review')[action](...) -- start-up cost
 end
@@ -275,8 +275,8 @@ M.trust = {
 --- In bytes: about two thousand calls.
 local AUDIT_TAIL = 512 * 1024
 
---- Why calls were allowed that nobody was asked about.
-local BY = { annotations = 'it only reads', needs_approval = 'its rule needs no approval', ledger = 'you trust it' }
+--- Why a call was allowed without asking the user.
+local BY = { annotations = 'it only reads', needs_approval = 'its definition allows it', ledger = 'you trust it' }
 
 ---@param entry table
 ---@return string
@@ -304,7 +304,7 @@ local function show_audit()
   audit.tail(AUDIT_TAIL, function(entries)
     local lines = vim.tbl_map(line_of, entries or {})
     if #lines == 0 then
-      lines = { 'No call was recorded yet: ' .. audit.path() }
+      lines = { 'No call has been recorded yet: ' .. audit.path() }
     end
     scratch.show('audit', lines, { at_end = true, again = show_audit })
   end)

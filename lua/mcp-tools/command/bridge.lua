@@ -74,7 +74,7 @@ M.restart = {
     if not ok then
       return
     end
-    local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: unless it is loaded, none runs
+    local worker = package.loaded['mcp-tools.python_worker.worker'] -- start-up cost: not loaded if no worker runs
     if worker then
       worker.restart()
     end

@@ -26,7 +26,8 @@ local function properties_of(definition)
   return type(schema) == 'table' and type(schema.properties) == 'table' and schema.properties or {}
 end
 
---- Reads arguments such as `path=a.lua limit=5 query="two words"`. Values of arguments that are not strings are JSON.
+--- Reads arguments such as `path=a.lua limit=5 query="two words"`. Values are JSON, except unquoted ones of string
+--- arguments; what is not valid JSON is a string.
 ---@param text string
 ---@param properties table<string, any>
 ---@return table? args, string? err
@@ -76,7 +77,7 @@ end
 --- Maximum number of failures in a hint; with more, the error would not fit on the screen.
 local MAX_FAILURES = 3
 
---- Returns why a tool may be unknown: it is off, or its file could not be loaded.
+--- Returns hints about an unknown tool: it is off, or its file could not be loaded.
 ---@param name string
 ---@return string[]
 local function unknown_tool(name)

@@ -1,25 +1,32 @@
---- Subcommands for AI clients: connect and disconnect change their configuration, terminal starts one, send mentions
---- code to one.
+--- Subcommands that change the configuration of AI clients: connect and disconnect.
 
-local agents = require('mcp-tools.agents')
 local clients = require('mcp-tools.bridge.clients')
-local config = require('mcp-tools.config')
-local core = require('mcp-tools.core')
 local diff = require('mcp-tools.ui.window.diff')
-local editor_agents = require('mcp-tools.editor.agents')
-local editor_context = require('mcp-tools.editor.context')
 local notify = require('mcp-tools.notify')
-local permissions = require('mcp-tools.agents.permissions')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 local suggest = require('mcp-tools.util.suggest')
-local terminal = require('mcp-tools.agents.terminal')
-local trim = require('mcp-tools.util.trim')
 
 ---@type table<string, mcp-tools.Subcommand>
 local M = {}
 
 local show
+
+--- Word → option of the command `mcp-tools`.
+---@type table<string, string>
+local CONNECT_OPTIONS = {}
+for _, word in ipairs({ 'project', 'http', 'skill', 'hooks', 'lsp', 'permissions' }) do
+  CONNECT_OPTIONS[word] = '--' .. word
+end
+
+--- Shows an error of the command `mcp-tools`, with the words of our command in place of its options.
+---@param fault string
+local function report(fault)
+  local text = fault:gsub('%-%-(%l+)', function(word)
+    return CONNECT_OPTIONS[word] and word
+  end)
+  notify.error(text)
+end
 
 --- Shortens a path, as a message has one line.
 ---@param path string
@@ -28,7 +35,7 @@ local function short(path)
   return vim.fn.fnamemodify(path, ':~')
 end
 
---- Returns what to report.
+--- Returns how to report the outcome of a command.
 ---@param verb string
 ---@param arguments string[]
 ---@return string changed after a change
@@ -45,38 +52,36 @@ end
 ---@param verb string
 ---@param arguments string[]
 ---@param shown string the confirmed diff; if the change is different now, the new diff is shown
----@param done? fun() called after the file was written
+---@param done? fun(advice: string) called after the file was written
 local function write(verb, arguments, shown, done)
   local command = { verb, '--yes', '--shown', vim.fn.sha256(shown) }
   clients.run(vim.list_extend(command, arguments), function(answer, fault)
     if not answer then
-      return notify.error(fault)
+      return report(fault)
     elseif answer.needed and not answer.written then
       notify.warn(short(answer.path) .. ' has changed; nothing was written. Review the new diff')
       return show(verb, arguments, done)
     end
     local advice = answer.advice or ''
     local outcome = ('%s %s (%s)'):format(arguments[1], outcomes(verb, arguments), short(answer.path))
-    if done or advice == '' then
-      notify.info(('%s. %s'):format(outcome, advice))
-    else -- a message would be cut
-      notify.info(outcome)
-      local lines = sanitize.lines((advice:gsub('%. ', '.\n')))
-      scratch.show(verb .. ' ' .. arguments[1], lines, { title = 'what to do next' })
-    end
+    local lines = sanitize.lines((advice:gsub('%. ', '.\n')))
+    local is_short = #lines == 1 and advice ~= ''
+    notify.info(outcome, not done and is_short and lines[1] or nil)
     if done then
-      done()
+      done(advice)
+    elseif #lines > 1 then -- a message would be cut
+      scratch.show(verb .. ' ' .. arguments[1], lines, { title = 'what to do next' })
     end
   end)
 end
 
 ---@param verb string
 ---@param arguments string[] the client's name first
----@param done? fun()
+---@param done? fun(advice: string)
 function show(verb, arguments, done)
   clients.run(vim.list_extend({ verb, '--dry-run' }, arguments), function(answer, fault)
     if not answer then
-      return notify.error(fault)
+      return report(fault)
     elseif not answer.needed then
       local _, unchanged = outcomes(verb, arguments)
       return notify.info(('%s %s (%s)'):format(arguments[1], unchanged, short(answer.path)))
@@ -106,12 +111,12 @@ end
 --- Lets the user choose a client.
 ---@param verb 'connect'|'disconnect'
 ---@param words string[] options of the command `mcp-tools`
----@param done? fun() called after the file was written
+---@param done? fun(advice: string) called after the file was written
 local function choose(verb, words, done)
   local scope = vim.list_contains(words, '--project') and { '--project' } or {}
   clients.run(vim.list_extend({ 'clients' }, scope), function(found, fault)
     if not found then
-      return notify.error(fault)
+      return report(fault)
     end
     if verb == 'disconnect' then
       found = vim.tbl_filter(function(client)
@@ -121,10 +126,17 @@ local function choose(verb, words, done)
         return notify.info('no client is connected' .. (#scope > 0 and ' by the files of this project' or ''))
       end
     end
+    local prompt = ('%s which client?'):format(verb)
+    local installed = vim.tbl_filter(function(client)
+      return client.installed or client.state == 'connected'
+    end, found)
+    if #installed > 0 and #installed < #found then
+      found, prompt = installed, prompt .. ' (:McpTools connect NAME for one that is not installed)'
+    end
     local function line(client)
       return ('%s%s, %s'):format(client.title, client.installed and '' or ' (not installed)', client.state)
     end
-    vim.ui.select(found, { prompt = ('%s which client?'):format(verb), format_item = line }, function(client)
+    vim.ui.select(found, { prompt = prompt, format_item = line }, function(client)
       if client then
         show(verb, vim.list_extend({ client.name }, words), done)
       end
@@ -135,7 +147,7 @@ end
 --- Makes the function of a subcommand.
 ---@param verb 'connect'|'disconnect'
 ---@param options table<string, string> word → option of the command `mcp-tools`
----@return fun(rest: string, bang: boolean, range: integer[]?, done: fun()?) `done` is called after the file was written
+---@return fun(rest: string, bang: boolean, range: integer[]?, done: fun(advice: string)?) run see `choose`
 local function runner(verb, options)
   return function(rest, _, _, done)
     local words = vim.split(rest, '%s+', { trimempty = true })
@@ -167,11 +179,6 @@ local function completer(options)
   end
 end
 
-local CONNECT_OPTIONS = {}
-for _, word in ipairs({ 'project', 'http', 'skill', 'hooks', 'lsp', 'permissions' }) do
-  CONNECT_OPTIONS[word] = '--' .. word
-end
-
 ---@type mcp-tools.Subcommand
 M.connect = {
   usage = '[CLIENT] [project http skill hooks lsp permissions]',
@@ -195,110 +202,6 @@ M.disconnect = {
   run = runner('disconnect', DISCONNECT_OPTIONS),
   complete = completer(DISCONNECT_OPTIONS),
   arguments = 3,
-}
-
----@type mcp-tools.Subcommand
-M.terminal = {
-  usage = 'AGENT [ARGUMENTS]',
-  description = 'start an agent in a terminal. All but gemini get your tools; an agent of the option `agents` also'
-    .. ' finds this editor, without a change of its settings',
-  run = function(rest)
-    local words = vim.split(rest, '%s+', { trimempty = true })
-    local name = table.remove(words, 1)
-    if not name then
-      return notify.error('which agent? :McpTools terminal AGENT (<Tab> lists them)')
-    end
-    local permitted, err
-    if config.get().agent_permissions then
-      permitted, err = permissions.names(core.get().registry)
-    end
-    if err then
-      notify.warn(('%s asks for all tools: %s'):format(name, err))
-    end
-    terminal.start(name, words, permitted, function(fault)
-      if fault then
-        notify.error(fault)
-      end
-    end)
-  end,
-  complete = agents.names,
-}
-
---- Delay in ms before the prompt is typed into the terminal. The mention takes the longer way over the bridge, and must
---- arrive first.
-local MENTIONED_MS = 400
-
---- Returns what to mention: the lines of the range or the selection, otherwise the whole file.
----@param range integer[]?
----@return mcp-tools.agents.Place?
-local function current_place(range)
-  local active = editor_context.get().active
-  local selection = active and active.selection
-  if not active then
-    return nil
-  end
-  local place = { path = active.path, lines = vim.api.nvim_buf_line_count(active.bufnr) }
-  if range then
-    place.first, place.last = range[1], range[2]
-  elseif selection then
-    place.first, place.last = selection.start.line + 1, selection.finish.line + 1
-  end
-  if place.first then
-    local lines = vim.api.nvim_buf_get_lines(active.bufnr, place.first - 1, place.last, false)
-    place.text = table.concat(lines, '\n')
-  end
-  return place
-end
-
----@param session mcp-tools.agents.Session
----@return string
-local function label(session)
-  return sanitize.line(trim(('%s %s'):format(session.client, session.version)))
-end
-
----@param session mcp-tools.agents.Session
----@param place mcp-tools.agents.Place
----@param prompt string
-local function send(session, place, prompt)
-  local is_mentioned, why_not = agents.mention(session, place)
-  local own_terminal = terminal.of(session)
-  if own_terminal and (prompt ~= '' or not is_mentioned) then
-    local lines = place.first and (' lines %d-%d'):format(place.first, place.last) or ''
-    local mention = is_mentioned and '' or ('@%s%s '):format(place.path, lines)
-    return vim.defer_fn(function()
-      terminal.type(own_terminal, mention .. prompt)
-    end, is_mentioned and MENTIONED_MS or 0)
-  elseif why_not then
-    return notify.warn(('%s: %s'):format(label(session), why_not))
-  elseif not is_mentioned then
-    return notify.warn(('%s does not accept mentions; it sees your file and selection anyway'):format(label(session)))
-  elseif prompt ~= '' then
-    notify.warn('only a terminal of this editor (:McpTools terminal) accepts a prompt; the place was mentioned')
-  end
-end
-
----@type mcp-tools.Subcommand
-M.send = {
-  usage = '[PROMPT]',
-  range = true,
-  description = 'mention the file, the lines of a range or the selection to a connected agent; in a terminal of this'
-    .. ' editor PROMPT is typed as well, without Enter',
-  run = function(prompt, _, range)
-    local sessions = editor_agents.sessions()
-    local place = current_place(range)
-    if #sessions == 0 then
-      return notify.error('no agent is connected', 'See :h mcp-tools-agents')
-    elseif not place then
-      return notify.error('nothing to mention: the buffer has no file, or a sensitive one')
-    elseif #sessions == 1 then
-      return send(sessions[1], place, prompt)
-    end
-    vim.ui.select(sessions, { prompt = 'Which agent?', format_item = label }, function(session)
-      if session then
-        send(session, place, prompt)
-      end
-    end)
-  end,
 }
 
 return M

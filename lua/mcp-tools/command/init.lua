@@ -19,10 +19,11 @@ local DEFAULT = 'dashboard'
 
 --- File → its subcommands; a file is loaded when it is needed.
 local FILES = {
+  agents = { 'add', 'focus', 'send', 'terminal', 'type' },
   approval = { 'answer', 'approve', 'audit', 'deny', 'trust' },
   bridge = { 'dashboard', 'endpoint', 'install', 'log', 'restart', 'start', 'status', 'stop' },
   calls = { 'call', 'cancel', 'jobs' },
-  clients = { 'connect', 'disconnect', 'send', 'terminal' },
+  clients = { 'connect', 'disconnect' },
   review = { 'changes', 'review' },
   tools = { 'mounts', 'tools' },
   welcome = { 'welcome' },
@@ -42,7 +43,7 @@ end
 function M.find(name)
   for file, names in pairs(FILES) do
     if vim.list_contains(names, name) then
-      return require('mcp-tools.command.' .. file)[name] -- by name
+      return require('mcp-tools.command.' .. file)[name]
     end
   end
 end

@@ -5,13 +5,14 @@ local approval = require('mcp-tools.ui.approval')
 local changes = require('mcp-tools.editor.edit.history')
 local core = require('mcp-tools.core')
 local diff_view = require('mcp-tools.ui.window.diff')
-local edits = require('mcp-tools.ui.edits')
+local marks = require('mcp-tools.ui.edits')
 local notify = require('mcp-tools.notify')
 local project = require('mcp-tools.instances.project')
 local queue = require('mcp-tools.editor.review')
 local edit = require('mcp-tools.editor.edit')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
+local show = require('mcp-tools.editor.user.show')
 local text_diff = require('mcp-tools.editor.text.diff')
 local trim = require('mcp-tools.util.trim')
 local ui = require('mcp-tools.ui.review')
@@ -22,7 +23,7 @@ local M = {}
 --- Lets the user choose a proposal.
 local function choose()
   vim.ui.select(queue.list(), {
-    prompt = ('%d proposals to review'):format(queue.count()),
+    prompt = ('%d proposal%s to review'):format(queue.count(), queue.count() == 1 and '' or 's'),
     format_item = function(review)
       local who, left = review.client.name or 'an agent', review:undecided()
       return sanitize.line(('%s: %s (%d hunk%s left)'):format(who, review.title, left, left == 1 and '' or 's'))
@@ -112,15 +113,14 @@ end
 ---@param change mcp-tools.Change
 local function jump(change)
   local line = changes.place(change)
-  pcall(vim.cmd.wincmd, 'p') -- fails in the command-line window; then the current window is used
-  vim.cmd("normal! m'")
   local bufnr = vim.fn.bufadd(change.path)
-  vim.bo[bufnr].buflisted = true
-  if api.nvim_get_current_buf() ~= bufnr and not pcall(vim.cmd.buffer, bufnr) then
-    vim.cmd.sbuffer(bufnr)
+  vim.fn.bufload(bufnr)
+  local last = api.nvim_buf_line_count(bufnr)
+  local window, err = show.show(bufnr, { line = math.max(1, math.min(line, last)), byte = 0 })
+  if not window then
+    return notify.error(err.message)
   end
-  api.nvim_win_set_cursor(0, { math.max(1, math.min(line, api.nvim_buf_line_count(0))), 0 })
-  vim.cmd('normal! zvzz')
+  api.nvim_set_current_win(window)
 end
 
 ---@param change mcp-tools.Change
@@ -140,7 +140,7 @@ local function run_revert(change, done)
     if not reverted then
       return notify.error(err.message)
     end
-    edits.clear()
+    marks.clear()
     if change.is_new then
       local bufnr = changes.buffer(change)
       local is_shown = bufnr and #vim.fn.win_findbuf(bufnr) > 0
@@ -148,15 +148,15 @@ local function run_revert(change, done)
       return done and done()
     end
     local rest = reverted.left > 0 and ('; %d were changed again and stay'):format(reverted.left) or ''
-    local one, unsaved = reverted.hunks == 1 and '' or 's', reverted.unsaved and ', unsaved' or ''
-    notify.info(('%s: reverted %d hunk%s%s%s'):format(shown(change), reverted.hunks, one, unsaved, rest))
+    local plural, unsaved = reverted.hunks == 1 and '' or 's', reverted.unsaved and ', unsaved' or ''
+    notify.info(('%s: reverted %d hunk%s%s%s'):format(shown(change), reverted.hunks, plural, unsaved, rest))
     if done then
       done()
     end
   end)
 end
 
---- Reverts a change. A new file has no text to return to, so it is deleted, after a question.
+--- Reverts a change. If the change created the file, asks the user and deletes it.
 ---@param change mcp-tools.Change
 ---@param done? fun()
 local function revert_change(change, done)
@@ -186,9 +186,9 @@ local function key(lhs, word, description, fn, change)
   return { lhs = lhs, word = word, description = description, run = run }
 end
 
----@param here? integer id of the change under the cursor (default: that of the current line)
+---@param here? integer id of the change to put the cursor on (default: that of the current line)
 local function show_changes(here)
-  here = here or edits.at(0, api.nvim_win_get_cursor(0)[1])
+  here = here or marks.at(0, api.nvim_win_get_cursor(0)[1])
   local buffer ---@type integer
   local function undo(change)
     revert_change(change, function()
@@ -212,6 +212,7 @@ local function show_changes(here)
       key('u', 'revert', 'revert this change', undo),
     },
   })
+  api.nvim_win_set_cursor(0, { 1, 0 })
   for row, each in ipairs(scratch.rows(buffer)) do
     if each.item and each.item.value.id == here then
       api.nvim_win_set_cursor(0, { row, 0 })
@@ -237,7 +238,7 @@ M.changes = {
     if rest == '' then
       return show_changes()
     elseif rest == 'clear' then
-      return edits.clear(true)
+      return marks.clear(true)
     end
     local name, id = rest:match('^(%a+)%s+(%d+)$')
     local change = id and changes.find(tonumber(id) --[[@as integer]])

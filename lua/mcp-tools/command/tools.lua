@@ -1,6 +1,7 @@
 --- Subcommands for tools and mounts.
 
 local config = require('mcp-tools.config')
+local current = require('mcp-tools.bridge.current')
 local core = require('mcp-tools.core')
 local loading = require('mcp-tools.loading')
 local groups = require('mcp-tools.groups')
@@ -80,6 +81,16 @@ local function concerns(failure, name)
   return group == name or file == name or ('%s_%s'):format(group or '', file or '') == name
 end
 
+--- Returns what the user has to do so that connected clients list other tools; nil if nothing.
+---@return string?
+local function advice()
+  for _, name in ipairs(current.client_names()) do
+    if vim.startswith(name, 'codex') then
+      return 'type /new in Codex: it lists tools only when a conversation starts'
+    end
+  end
+end
+
 ---@param done string message without failures, with %d for the number of tools
 ---@param name? string the group or tool (default: everything)
 ---@return fun(failures: mcp-tools.Failure[])
@@ -99,7 +110,7 @@ local function reporter(done, name)
     end, failures)
     local first = failures[1]
     if not first then
-      return notify.info(done:format(#registry():list('tools')))
+      return notify.info(done:format(#registry():list('tools')), advice())
     end
     local file = vim.fn.fnamemodify(first.source, ':t') -- a whole path could fill the line
     local text = ('could not be loaded: %s: %s'):format(file, first.error:match('[^\n]*'))
@@ -117,7 +128,7 @@ end
 ---@param err mcp-tools.Error?
 local function report_switched(to, names, err)
   if names then
-    notify.info(('%s now: %s'):format(to, table.concat(names, ', ')))
+    notify.info(('%s now: %s'):format(to, table.concat(names, ', ')), advice())
   end
   return names, err
 end

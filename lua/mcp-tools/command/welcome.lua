@@ -7,6 +7,7 @@ local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local install = require('mcp-tools.bridge.install')
 local interpreter = require('mcp-tools.bridge.interpreter')
+local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 
@@ -30,6 +31,7 @@ local TRIES = { 'editor_state', 'buffer_list', 'bridge_status' }
 ---@field clients? table[] from `mcp-tools clients`
 ---@field fault? string why that failed
 ---@field looking? boolean
+---@field advice? string about the client that was connected here
 ---@field test? mcp-tools.WelcomeStep
 local facts = {}
 
@@ -47,7 +49,7 @@ local function options()
     config.is_setup() and 'no tool is on: `tools` is false' or 'setup() was not called',
     hint = ('add %s to your configuration; <CR> runs it for this session'):format(SETUP),
     act = function()
-      require('mcp-tools').setup({ tools = 'recommended' }) -- by name: the public function
+      require('mcp-tools').setup({ tools = 'recommended' }) -- the public function, which also starts the bridge
     end,
   }
 end
@@ -55,15 +57,17 @@ end
 ---@return mcp-tools.WelcomeStep
 local function python()
   local status = bridge.status()
-  local own = config.get('bridge.command') ~= nil and 'bridge.command'
+  local option = config.get('bridge.command') ~= nil and 'bridge.command'
     or config.get('bridge.python') ~= nil and 'bridge.python'
-  local fault = not own and interpreter.environment_fault() or own and status.state == 'failed' and status.fault or nil
+  local fault = not option and interpreter.environment_fault()
+    or option and status.state == 'failed' and status.fault
+    or nil
   if install.is_running() or (fault and fault.under_way) then
     return { 'busy', 'installing; see :McpTools log for details' }
   elseif not fault then
     return {
       'done',
-      status.python_version and 'Python ' .. status.python_version or own and own .. ' is set' or 'installed',
+      status.python_version and 'Python ' .. status.python_version or option and option .. ' is set' or 'installed',
     }
   end
   local failed = install.last_error()
@@ -96,9 +100,9 @@ local function running(has_python)
   return { 'busy', 'starting …' }
 end
 
---- Describes the latest call by an assistant.
+--- Describes the latest call by an assistant, if there was one.
 ---@return string?
-local function caller()
+local function latest_call()
   for _, call in ipairs(core.get().executor.history.list(100)) do
     if call.client and not OURS[call.client] then
       return ('%s has called %s: the setup is complete'):format(call.client, call.name)
@@ -109,7 +113,10 @@ end
 local run
 
 local function connect()
-  connect_client('', false, nil, run)
+  connect_client('', false, nil, function(advice)
+    facts.advice = advice
+    run()
+  end)
 end
 
 ---@param has_python boolean
@@ -137,8 +144,8 @@ local function client(has_python)
     table.insert(list, each.title)
   end
   if #connected > 0 then
-    return { 'done', table.concat(connected, ', ') }
-  elseif caller() then
+    return { 'done', table.concat(connected, ', '), more = facts.advice }
+  elseif latest_call() then
     return { 'done', 'connected by hand' }
   elseif #installed > 0 then
     local hint = '<CR> connects one; or :McpTools terminal AGENT starts one that needs no connection'
@@ -172,13 +179,13 @@ end
 ---@return { [1]: string, [2]: mcp-tools.WelcomeStep }[]
 local function steps()
   local has_python = python()[1] == 'done'
-  local bridge_step, who = running(has_python), caller()
+  local bridge_step, call = running(has_python), latest_call()
   local is_ready = bridge_step[1] == 'done'
   local test = facts.test
     or is_ready and { 'todo', 'a call, as an assistant would make it', hint = '<CR> calls a tool through the bridge' }
     or { 'waits', 'a call, as an assistant would make it' }
   test.act = test[1] == 'todo' and try or test.act
-  local turn = who and { 'done', who }
+  local turn = call and { 'done', call }
     or is_ready and { 'todo', 'start your assistant in this directory, and say:', more = PROMPT }
     or { 'waits', 'ask your assistant' }
   return {
@@ -224,6 +231,8 @@ local function act()
   local step = next_of(steps())
   if step and step.act then
     step.act()
+  elseif step then
+    notify.info('<CR> cannot do this step', 'Follow the hint below it')
   end
 end
 

@@ -234,6 +234,23 @@ describe('the option `agents`', function()
     package.loaded['mcp-tools.agents.known.made_up_broken'] = nil
   end)
 
+  it('does not enable an agent that uses no agent with an endpoint', function()
+    local broken = { name = 'made_up_broken' }
+    package.loaded['mcp-tools.agents.known.made_up_broken'] = broken
+    for _, case in ipairs({
+      { 7, 'uses: must be the name of an agent' },
+      { 'made_up_htpt', 'uses: unknown agent, did you mean made_up_http?' },
+      { 'made_up_broken', "uses: agent 'made_up_broken' uses another agent" },
+      { 'opencode', "uses: agent 'opencode' uses another agent" },
+    }) do
+      broken.uses = case[1]
+      setup({})
+      setup({ 'made_up_broken' })
+      t.eq({ 'made_up_broken', case[2] }, { agents.status()[1].name, agents.status()[1].reason })
+    end
+    package.loaded['mcp-tools.agents.known.made_up_broken'] = nil
+  end)
+
   it('is in effect when the bridge and the endpoint are ready', function()
     setup({ 'made_up_http' })
     t.eq({ 'waiting', 'the bridge is not ready' }, state())
@@ -560,24 +577,22 @@ describe('users', function()
   end
 
   it('see in status and health which agents are connected, what they called, and why another is off', function()
-    t.matches('none; the option `agents`', health())
+    t.matches('no agent links: the option `agents` is empty', health())
     setup({ 'made_up_http', 'made_up_broken' })
-    t.matches('Made up +agent  waiting: the bridge is not ready', status())
+    t.matches('Made up +editor link  waiting: the bridge is not ready', status())
     t.matches('Made up %(made_up_http%): waiting, the bridge is not ready', health())
     start()
     attach({ 'made_up_http' })
     await_lock()
-    t.matches('Made up +agent  on\n.*made_up_broken +agent  off: endpoint.transport: must be', status())
+    t.matches('Made up +editor link  on\n.*made_up_broken +editor link  off: endpoint.transport: must be', status())
     t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
     t.matches('ERROR.- made_up_broken: endpoint.transport', health())
     local data = { agent = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
     wire.agent_event('opened', data, channel)
     call('getPlace', nil, { agent = 'made_up_http' })
     call('getPlace', nil, { agent = 'made_up_http' })
-    for _, text in ipairs({ status(), health() }) do
-      t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*has called getPlace', text)
-      t.ok(not text:find('\27', 1, true))
-    end
-    t.matches('getPlace ×2', status())
+    t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*has called getPlace', health())
+    t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3 +editor link', status())
+    t.ok(not (health() .. status()):find('\27', 1, true))
   end)
 end)

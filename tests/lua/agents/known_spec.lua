@@ -692,8 +692,9 @@ describe('in a terminal', function()
       agent('qwen').environment(more)
       return { claude or '', settings.permissions or {}, opencode.permission or {} }
     end
+    local files = { '.mcp.json', '.qwen/settings.json', 'opencode.json' }
     local function with(text)
-      for _, name in ipairs({ '.mcp.json', '.qwen/settings.json', 'opencode.json' }) do
+      for _, name in ipairs(files) do
         vim.fn.writefile({ text }, root .. '/' .. name)
       end
       return started()
@@ -701,6 +702,16 @@ describe('in a terminal', function()
     local without, other = started(), with('{"mcpServers": {"other": {}}}')
     local same = with('{"mcpServers": {"nvim-\\u0074ools": {}}, "mcp": {}}')
     local unreadable = with('{ broken')
+    local below = root .. '/below'
+    vim.fn.mkdir(below)
+    places.root = function() return below end
+    local above = started()
+    for _, name in ipairs(files) do
+      vim.fn.delete(root .. '/' .. name)
+    end
+    vim.fn.mkdir(below .. '/.opencode')
+    vim.fn.writefile({ '{"mcp": {"nvim-tools": {}}}' }, below .. '/.opencode/opencode.jsonc')
+    local elsewhere = started()[3]
     places.root = real
     local named = { 'mcp__nvim-tools__nvim_a', 'mcp__nvim-tools__nvim_b' }
     local expected = {
@@ -709,7 +720,7 @@ describe('in a terminal', function()
       { ['nvim-tools_nvim_a'] = 'allow', ['nvim-tools_nvim_b'] = 'allow' },
     }
     t.eq({ expected, expected }, { without, other })
-    t.eq({ { '', {}, {} }, { '', {}, {} } }, { same, unreadable })
+    t.eq({ { '', {}, {} }, { '', {}, {} }, { '', {}, {} }, {} }, { same, unreadable, above, elsewhere })
   end)
 
   it('Codex and opencode start a relay, so that no environment contains the token', function()

@@ -28,9 +28,10 @@ end
 
 local function screen() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '') end
 
-local function comes(text)
-  local ok = pcall(t.wait, function() return screen():find(text, 1, true) end, 5000)
-  t.ok(ok, ('there is no %q in %s; %s'):format(text, screen(), notifications.text()))
+local function comes(text, bufnr)
+  local function now() return table.concat(vim.api.nvim_buf_get_lines(bufnr or 0, 0, -1, false), '') end
+  local ok = pcall(t.wait, function() return now():find(text, 1, true) end, 5000)
+  t.ok(ok, ('there is no %q in %s; %s'):format(text, now(), notifications.text()))
 end
 
 local function start()
@@ -89,6 +90,12 @@ describe(':McpTools send', function()
   it('reports why it cannot', function()
     vim.cmd('McpTools send')
     notifications.wait('no agent is connected')
+    local current = require('mcp-tools.bridge.current')
+    current.reported.sessions = { count = 1, calls = 0, clients = { { name = 'codex-mcp-client' } } }
+    vim.api.nvim_feedkeys(vim.keycode('ggV<Plug>(mcp-tools-send)'), 'xt!', false)
+    current.reported.sessions = nil
+    notifications.wait('codex-mcp-client accepts no selection. See :h mcp-tools-agents')
+    t.eq('n', vim.fn.mode())
     session = agents.open('gemini', 'gemini')
     vim.cmd('McpTools send')
     notifications.wait('gemini 1 does not accept mentions')
@@ -155,9 +162,28 @@ describe(':McpTools terminal', function()
     vim.api.nvim_del_user_command('AmpStartWithMCP')
   end)
 
-  it('reports why it cannot', function()
+  it('without a name is chosen among the installed ones, then hidden and shown', function()
+    start()
+    program('codex', 'echo "started"')
+    vim.env.PATH = vim.env.PATH:match('^[^:]+') .. ':/usr/bin:/bin'
+    local select, offered = vim.ui.select, nil
+    vim.ui.select = function(list, _, choose)
+      offered = list
+      choose(list[1])
+    end
     vim.cmd('McpTools terminal')
-    notifications.wait('which agent')
+    t.wait(function() return vim.bo.buftype == 'terminal' end, 5000, 'a terminal')
+    comes('started')
+    vim.ui.select, vim.env.PATH = select, path
+    local window = vim.api.nvim_get_current_win()
+    t.eq({ { 'codex' }, 2 }, { offered, #vim.api.nvim_list_wins() })
+    vim.cmd('McpTools terminal')
+    t.eq({ false, 1 }, { vim.api.nvim_win_is_valid(window), #vim.api.nvim_list_wins() })
+    vim.cmd('McpTools terminal')
+    t.eq({ 'terminal', 2 }, { vim.bo.buftype, #vim.api.nvim_list_wins() })
+  end)
+
+  it('reports why it cannot', function()
     vim.cmd('McpTools terminal nobody')
     notifications.wait("unknown agent 'nobody'")
     start()
@@ -166,6 +192,303 @@ describe(':McpTools terminal', function()
     notifications.wait('codex is not installed')
     vim.env.PATH = path
     t.eq(1, #vim.api.nvim_list_wins())
+  end)
+end)
+
+--- Runs a subcommand, which may have a range before it.
+local function run(command)
+  local range, rest = command:match('^([%d,]*)(.*)$')
+  vim.cmd(range .. 'McpTools ' .. rest)
+end
+
+--- Chooses the item with a label; returns all labels.
+local function choosing(label, action)
+  local real, offered = vim.ui.select, nil
+  vim.ui.select = function(items, opts, choose)
+    offered = vim.tbl_map(opts.format_item, items)
+    choose(vim.iter(items):find(function(item) return opts.format_item(item) == label end))
+  end
+  action()
+  vim.ui.select = real
+  return offered
+end
+
+--- The windows of the terminals of an agent.
+local function terminals(name)
+  return vim.tbl_filter(function(buffer) return vim.b[buffer].mcp_tools_terminal == name end, vim.api.nvim_list_bufs())
+end
+
+--- Sets options for terminals and a program of each name that prints its arguments.
+local function prepare(options, ...)
+  config.change({ terminal = options })
+  for _, name in ipairs({ ... }) do
+    program(name, 'echo "args: $*."')
+    path = vim.env.PATH
+  end
+end
+
+--- Starts a program without tools.
+local function start_own(name, options)
+  prepare(vim.tbl_extend('force', { commands = { [name] = { name } } }, options or {}), name)
+  run('terminal ' .. name)
+  comes('args: .')
+  return vim.api.nvim_get_current_win()
+end
+
+describe('the window of a terminal', function()
+  local function shape(position, size)
+    local window = start_own('aider', { position = position, size = size })
+    local layout = vim.fn.winlayout()
+    local found = {
+      vim.api.nvim_win_get_width(window),
+      vim.api.nvim_win_get_height(window),
+      layout[1] ~= 'leaf' and layout[1] .. (layout[2][1][2] == window and ' first' or ' last') or 'leaf',
+      vim.api.nvim_win_get_config(window).relative,
+    }
+    vim.cmd('bwipeout!')
+    return found
+  end
+
+  it('has the position and the size of the options', function()
+    t.has({ 24, [3] = 'row last' }, shape('right', 30)) -- of 80 columns and 24 lines
+    t.has({ 24, [3] = 'row first' }, shape('left', 30))
+    t.has({ [2] = 7, [3] = 'col last' }, shape('below', 30))
+    t.has({ [2] = 4, [3] = 'col first' }, shape('above', 20))
+    t.eq({ 72, 21, 'leaf', 'editor' }, shape('float', 90))
+    t.has({ [2] = 12, [3] = 'col last' }, shape('auto', 50))
+  end)
+
+  it('of an agent is shown and hidden by its name, and another one is started with ! or arguments', function()
+    start_own('aider')
+    run('terminal aider')
+    t.eq({ 1, 1 }, { #vim.api.nvim_list_wins(), #terminals('aider') })
+    run('terminal aider')
+    t.eq({ 2, 1 }, { #vim.api.nvim_list_wins(), #terminals('aider') })
+    run('terminal aider --resume')
+    comes('args: --resume.')
+    local second = vim.api.nvim_get_current_buf()
+    run('terminal! aider')
+    comes('args: .')
+    t.eq(3, #terminals('aider'))
+    vim.api.nvim_set_current_win(vim.fn.bufwinid(second))
+    run('terminal aider')
+    t.eq(-1, vim.fn.bufwinid(second))
+    vim.b[second].term_title = 'fix the tests'
+    local offered = choosing('aider: fix the tests', function() run('terminal!') end)
+    t.ok(vim.list_contains(offered, 'start aider'))
+    t.eq(second, vim.api.nvim_get_current_buf())
+  end)
+
+  it('gets the focus, and is hidden only from there', function()
+    local window = start_own('aider')
+    vim.cmd('wincmd p')
+    run('focus')
+    t.eq(window, vim.api.nvim_get_current_win())
+    run('focus aider')
+    t.eq({ false, 1 }, { vim.api.nvim_win_is_valid(window), #vim.api.nvim_list_wins() })
+    run('focus')
+    t.eq({ 'terminal', 2 }, { vim.bo.buftype, #vim.api.nvim_list_wins() })
+  end)
+
+  it('closes when the agent has ended without an error, unless the option forbids it', function()
+    local function ends(code, auto_close)
+      prepare({ auto_close = auto_close, commands = { brief = { 'sh', '-c', 'read line; exit ' .. code } } })
+      run('terminal brief')
+      local buffer = vim.api.nvim_get_current_buf()
+      run('type! now')
+      t.wait(function() return #require('mcp-tools.agents.terminal').list('brief') == 0 end, 5000, 'the end')
+      vim.wait(50)
+      local stays = vim.api.nvim_buf_is_valid(buffer)
+      vim.cmd('silent! bwipeout! ' .. buffer)
+      return stays
+    end
+    t.eq({ false, true, true }, { ends(0, true), ends(1, true), ends(0, false) })
+  end)
+end)
+
+describe('the options of a terminal', function()
+  it('set its command, environment and directory', function()
+    start()
+    program('mine', 'echo "$0 $* $WORD $PWD"')
+    local directory = vim.uv.fs_realpath(vim.fs.dirname(vim.fn.tempname()))
+    local own = vim.fn.exepath('mine')
+    local cwd = function() return directory end
+    config.change({ terminal = { commands = { claude = { own, '--first' } }, env = { WORD = 'hello' }, cwd = cwd } })
+    run('terminal claude --last')
+    comes('--last hello ' .. directory)
+    t.matches('mine %-%-first %-%-mcp%-config %S+%.json %-%-last', screen())
+    config.change({ terminal = { cwd = '/nowhere/at/all' } })
+    run('terminal! claude')
+    notifications.wait('cannot be started')
+    config.change({ terminal = { cwd = function() error('no root') end } })
+    run('terminal! claude')
+    notifications.wait('no root')
+  end)
+
+  it('open it elsewhere, with no secret in the command and the environment', function()
+    config.change({ agents = our_agents.names() })
+    our_agents.follow()
+    start()
+    local given = {}
+    local function open(command, env, cwd) given = { command = command, env = env, cwd = cwd } end
+    prepare(
+      { open = open, env = { OPENAI_API_KEY = 'sk-' .. ('a1B2'):rep(12), IT = "isn't" } },
+      unpack(our_agents.names())
+    )
+    for _, name in ipairs(our_agents.names()) do
+      given = {}
+      run('terminal ' .. name .. ' --last')
+      t.wait(function() return given.command end, 5000, name)
+      t.eq({ vim.fn.getcwd(), '--last' }, { given.cwd, given.command[#given.command] })
+      local public = vim.inspect(given)
+      t.eq(public, require('mcp-tools.util.secrets').text(require('mcp-tools.log').strip(public)))
+      t.ok(not public:find(bridge.get_auth_token(), 1, true) and not public:find('a1B2a1B2', 1, true))
+      local shown = vim.system(given.command, { env = given.env, text = true }):wait()
+      t.eq({ 0, "isn't" }, { shown.code, given.env.IT })
+      t.matches('args: .*%-%-last%.', shown.stdout)
+    end
+    local line = vim.list_extend(vim.list_slice(given.command, 1, 4), { 'sh', '-c', 'echo $OPENAI_API_KEY' })
+    t.matches('a1B2a1B2', vim.system(line, { env = given.env, text = true }):wait().stdout)
+    t.eq({ 'sh', 1 }, { given.command[1], #vim.api.nvim_list_wins() })
+    prepare({ open = function() error('no tmux') end })
+    run('terminal claude')
+    notifications.wait('claude cannot be started: ')
+    t.matches('no tmux', notifications.text())
+  end)
+
+  it('let a function return the buffer of a terminal, which then can be hidden and gets text', function()
+    local function open()
+      t.terminal()
+      return vim.api.nvim_get_current_buf()
+    end
+    prepare({ open = open, commands = { aider = { 'cat' } } })
+    run('terminal aider')
+    run('type over there')
+    comes('over there')
+    run('terminal')
+    t.ok(vim.bo.buftype ~= 'terminal')
+  end)
+
+  it('open it in tmux or kitty by the functions in the help', function()
+    local help =
+      table.concat(vim.fn.readfile(vim.api.nvim_get_runtime_file('doc/mcp-tools-clients.txt', false)[1]), '\n')
+    local recipes = vim.split(help:match('%*mcp%-tools%-terminal%-open%*(.-)\n  +%*'), '>lua\n')
+    local out = vim.fn.tempname()
+    local function opens(recipe, name)
+      prepare({ commands = { aider = { 'aider', 'a b' } }, env = { WORD = 'x y' } }, 'aider')
+      program(name, ('printf "%%s|" "$@" "WORD=$WORD" > %s.tmp; mv %s.tmp %s; exit'):format(out, out, out))
+      assert(loadstring(recipe:match('^(.-)\n<')))()
+      run('terminal aider --resume')
+      t.wait(function() return vim.uv.fs_stat(out) end, 5000, name)
+      local text = vim.fn.readfile(out)[1]
+      vim.fn.delete(out)
+      return text
+    end
+    local cwd = vim.fn.getcwd()
+    local tmux = opens(recipes[2], 'tmux')
+    t.ok(vim.startswith(tmux, 'split-window|-h|-c|' .. cwd .. '|') and tmux:find('|-e|WORD=x y|', 1, true))
+    t.matches('|aider|a b|%-%-resume|WORD=|$', tmux)
+    t.eq('--directory|' .. cwd .. '|aider|a b|--resume|WORD=x y|', opens(recipes[3], 'kitty'))
+  end)
+end)
+
+describe('a terminal', function()
+  it('gets files, lines and directories, without and with <Enter>', function()
+    start_own('aider')
+    local buffer = vim.api.nvim_get_current_buf()
+    vim.cmd('wincmd p')
+    local sent = {}
+    local id = vim.api.nvim_create_autocmd('User', {
+      pattern = 'McpToolsSend',
+      callback = function(args) table.insert(sent, args.data) end,
+    })
+    local function gets(text)
+      local function now() return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '') end
+      t.wait(function() return now():find(text, 1, true) end, 5000, text .. ' in ' .. now())
+    end
+    run('2,3send! compare')
+    gets('/a.txt lines 2-3 compare')
+    run('add ' .. file .. ' 1 2')
+    gets('/a.txt lines 1-2 ')
+    run('add ' .. vim.fs.dirname(file))
+    run('add %')
+    run('add a file')
+    notifications.wait('no such file: a file')
+    project.write('b c.txt', '')
+    run('add ' .. vim.fs.dirname(file) .. '/b c.txt')
+    gets('/b c.txt ')
+    project.write('.env', '')
+    run('add ' .. vim.fs.dirname(file) .. '/.env')
+    notifications.wait('sensitive file')
+    t.eq({ true, false, false, false, false }, vim.tbl_map(function(each) return each.submit end, sent))
+    t.has({ agent = sent[1].agent, bufnr = buffer, text = 'compare' }, sent[1])
+    t.has({ path = vim.uv.fs_realpath(file), first = 2, last = 3 }, sent[1].places[1])
+    t.eq(vim.uv.fs_realpath(vim.fs.dirname(file)), sent[3].places[1].path)
+    vim.api.nvim_del_autocmd(id)
+    t.eq('a.txt', vim.fs.basename(vim.api.nvim_buf_get_name(0)))
+    config.change({ terminal = { focus_after_send = true } })
+    run('type here')
+    t.eq(buffer, vim.api.nvim_get_current_buf())
+  end)
+
+  it('gets a text with the selection or the diagnostics', function()
+    run('type alone')
+    notifications.wait('no agent runs in a terminal of this editor')
+    start_own('aider')
+    local terminal = vim.api.nvim_get_current_buf()
+    vim.cmd('wincmd p')
+    run('type fix {diagnostics}')
+    notifications.wait('no diagnostics here')
+    vim.diagnostic.set(vim.api.nvim_create_namespace('test'), 0, {
+      { lnum = 0, col = 0, severity = 2, message = 'unused' },
+      { lnum = 2, col = 0, severity = 1, message = 'undefined\nthree' },
+    })
+    run('type fix {diagnostics} {other}')
+    comes('a.txt:1: warn: unused', terminal)
+    comes('a.txt:3: error: undefined three {other}', terminal)
+    run('3type only {diagnostics}')
+    comes('only ' .. vim.uv.fs_realpath(file) .. ':3: error', terminal)
+    vim.cmd('new')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '!touch x', 'but text' })
+    run('2type see {selection}')
+    comes('see but text', terminal)
+    run('1type {selection}')
+    comes('Text:', terminal) -- agents run a prompt that begins with `!`
+    vim.b.sensitive = true
+    run('type {selection}')
+    notifications.wait('no selection here, or the file is sensitive')
+    vim.cmd('bwipeout!')
+  end)
+
+  it('gets a long text whole, typed and pasted', function()
+    local text = vim.fn.tempname()
+    prepare({ commands = { raw = { 'sh', '-c', 'stty raw -echo; printf "\\033[?2004hready"; cat > ' .. text } } })
+    run('terminal raw')
+    comes('ready')
+    local function written() return table.concat(vim.fn.readfile(text, 'b'), '\n') end
+    local lines = {}
+    for i = 1, 3000 do
+      lines[i] = ('line %d of a long text'):format(i)
+    end
+    local whole = table.concat(lines, '\n')
+    vim.cmd('wincmd p')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
+    run('type {selection}')
+    local expected = '\27[200~' .. whole .. '\27[201~'
+    t.wait(function() return #written() >= #expected end, 10000, 'the typed text')
+    t.eq(true, written() == expected)
+    vim.cmd('wincmd p')
+    for at = 1, #whole, 1000 do
+      vim.api.nvim_paste(whole:sub(at, at + 999), true, at == 1 and 1 or at + 1000 > #whole and 3 or 2)
+    end
+    t.wait(function() return #written() >= 2 * #expected end, 10000, 'the pasted text')
+    t.eq(true, written() == expected .. expected)
+    vim.cmd('wincmd p')
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, {})
+    vim.api.nvim_paste('in a ', true, 1)
+    vim.api.nvim_paste('buffer', true, 3)
+    t.eq({ 'in a buffer' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
+    vim.cmd('silent! edit!')
   end)
 end)
 

@@ -25,6 +25,14 @@ end
 
 local function completions(line) return vim.fn.getcompletion(line, 'cmdline') end
 
+it('the clients of `connect` are those of the command mcp-tools', function()
+  local wanted = {}
+  for line in io.lines(require('mcp-tools.instances.project').python_package() .. '/client_config/known.py') do
+    table.insert(wanted, line:match('^    "([%w-]+)": AiClient%('))
+  end
+  t.eq(wanted, require('mcp-tools.bridge.clients').NAMES)
+end)
+
 it('the plugin file defines the command and loads nothing', function()
   local path = vim.api.nvim_get_runtime_file('plugin/mcp-tools.lua', false)[1]
   local before = vim.tbl_keys(package.loaded)
@@ -239,7 +247,7 @@ describe(':McpTools', function()
     t.matches('neither JSON nor NAME=VALUE', window_text('call echo'))
   end)
 
-  it('shows everything in one window, and results without moving the cursor', function()
+  it('shows everything in one window', function()
     local windows = #vim.api.nvim_list_wins()
     local here = vim.api.nvim_get_current_win()
     vim.cmd('McpTools tools')
@@ -250,11 +258,45 @@ describe(':McpTools', function()
     vim.api.nvim_set_current_win(here)
     vim.cmd('McpTools call echo {"text": "x"}')
     vim.cmd('McpTools call wait')
-    t.eq(here, vim.api.nvim_get_current_win())
     vim.cmd('McpTools cancel!')
     comes('Error %(cancelled%)', 'call wait')
-    t.eq(here, vim.api.nvim_get_current_win())
     t.eq(windows + 1, #vim.api.nvim_list_wins())
+  end)
+
+  it('a call runs in the window of the user, and the cursor enters its result', function()
+    local here = vim.api.nvim_get_current_win()
+    local function enters(name)
+      t.wait(function() return vim.fn.bufname() == 'mcp-tools://call ' .. name end, 3000, name)
+    end
+    local seen = {}
+    core.get().registry:add('tools', {
+      name = 'where',
+      description = 'x',
+      annotations = { read_only = true },
+      execute = function(ctx)
+        table.insert(seen, vim.api.nvim_get_current_win())
+        ctx('done')
+      end,
+    })
+    for _ = 1, 2 do
+      vim.cmd('McpTools call where')
+      enters('where')
+    end
+    t.eq({ here, here }, seen)
+    vim.cmd('McpTools call echo [1]')
+    enters('echo')
+    vim.cmd('normal q')
+    t.eq(here, vim.api.nvim_get_current_win())
+    vim.cmd('McpTools call wait')
+    t.eq(here, vim.api.nvim_get_current_win())
+    vim.cmd('McpTools cancel wait')
+    enters('wait')
+    vim.cmd('normal q')
+    vim.cmd('McpTools call wait')
+    vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    vim.cmd('McpTools cancel wait')
+    comes('Error %(cancelled%)', 'call wait')
+    t.eq(here, vim.api.nvim_get_current_win())
   end)
 
   it('lists calls to cancel, even if there is only one', function()
@@ -265,8 +307,10 @@ describe(':McpTools', function()
     end
     vim.cmd('McpTools call wait {"command": ["sleep", "50"]}')
     vim.cmd('McpTools cancel')
+    vim.cmd(('McpTools call wait {"text": "%s"}'):format(('x'):rep(50)))
+    vim.cmd('McpTools cancel')
     vim.ui.select = select
-    t.eq({ '"sleep 50"  wait  you, 0 s ago' }, offered)
+    t.eq({ 'wait  you, 0 s ago  "sleep 50"', 'wait  you, 0 s ago  {"text":"' .. ('x'):rep(30) .. '…' }, offered)
     t.eq(0, #core.get().executor:pending())
     vim.cmd('McpTools call wait')
     vim.cmd('McpTools cancel wait')
@@ -293,6 +337,17 @@ describe(':McpTools', function()
     vim.cmd('only')
     vim.cmd('normal q') -- the last window
     t.eq('', vim.api.nvim_buf_get_name(0))
+  end)
+
+  it('says that Codex needs a new conversation after a change, if it is connected', function()
+    local current = require('mcp-tools.bridge.current')
+    current.reported.sessions = { count = 1, calls = 0, clients = { { name = 'codex-mcp-client' } } }
+    vim.cmd('McpTools tools disable wait')
+    notifications.wait('off now: wait. Type /new in Codex: it lists tools only when a conversation starts')
+    current.reported.sessions = nil
+    vim.cmd('McpTools tools enable wait')
+    notifications.wait('on now: wait')
+    t.ok(not notifications.text():find('on now: wait.', 1, true))
   end)
 
   it('reloads one definition, and reports only its failures', function()

@@ -1,4 +1,4 @@
--- Helpers for agents' definitions: tools of an agent's own channel, and data formats that several agents use.
+-- Helpers for agents' definitions: the tools of an agent's endpoint, and data formats that several agents use.
 
 local agent_sessions = require('mcp-tools.editor.agents')
 local content = require('mcp-tools.content')
@@ -92,7 +92,7 @@ end
 
 --- Returns a configuration file of an agent as text.
 ---@param path string
----@return string text '' if there is none
+---@return string text '' if the file cannot be read
 function M.config_text(path)
   return read_sync(path, MAX_CONFIG) or ''
 end
@@ -110,15 +110,24 @@ local function is_defined(path, name)
   return type(servers) ~= 'table' or servers[name] ~= nil
 end
 
---- Returns rules for the tools that the agent runs without asking; none if a server of the project could use them.
+--- Returns rules for the tools that the agent runs without asking; none if a file of the project defines a server with
+--- our name, because the rules would also allow its tools.
 ---@param server { name: string, permitted: string[]? }
----@param file string of the project, in which the agent looks for servers
----@param rule string %s for the tool
+---@param files string[] files in which the agent looks for servers, in the project and in the directories above it
+---@param rule string with %s for the name of the tool
 ---@return string[]
-function M.rules(server, file, rule)
-  for _, directory in ipairs({ project.root(), vim.uv.cwd() }) do
-    if is_defined(directory .. '/' .. file, server.name) then
-      return {}
+function M.rules(server, files, rule)
+  local home = vim.fs.normalize(vim.uv.os_homedir() or '')
+  for _, start in ipairs({ project.root(), vim.uv.cwd() }) do
+    for directory in vim.fs.parents(start .. '/.') do
+      if directory == home then -- the user's own files
+        break
+      end
+      for _, file in ipairs(files) do
+        if is_defined(vim.fs.joinpath(directory, file), server.name) then
+          return {}
+        end
+      end
     end
   end
   return vim.tbl_map(function(name)
@@ -162,7 +171,7 @@ function M.diagnostics_tool(name, shape)
   end)
 end
 
---- Converts the selection; nil where the file may not be shared.
+--- Converts the selection, or the cursor, in the active file; nil without a file that may be shared.
 ---@param context mcp-tools.Context
 ---@param base integer? number of the first line (default 0)
 ---@return table?
@@ -189,7 +198,7 @@ end
 
 --- Converts the diagnostics of one file.
 ---@param file mcp-tools.context.FileDiagnostics
----@param severities string[] names from `vim.diagnostic.severity` 1 on
+---@param severities string[] names of the severities 1 (error) to 4 (hint)
 ---@return { uri: string, diagnostics: table[] }
 function M.diagnostics(file, severities)
   return {

@@ -10,7 +10,7 @@ local shapes = require('mcp-tools.agents.known._shapes')
 --- Maximum number of files that the agents store.
 local MAX_FILES = 10
 
---- Returns the session of a call, which may be the first message after the bridge was gone.
+--- Returns the session of a call. The call may be the first message after a restart of the bridge.
 ---@param ctx mcp-tools.Ctx
 ---@return mcp-tools.agents.Session
 local function session_of(ctx)
@@ -106,7 +106,7 @@ end
 
 local M = {}
 
---- Rejects all open proposals when Neovim exits, or the agents would wait forever.
+--- Rejects all open proposals when Neovim exits; otherwise the agents would wait forever.
 ---@param name string of the agent
 local function reject_at_exit(name)
   vim.api.nvim_create_autocmd('VimLeavePre', {

@@ -1,4 +1,5 @@
--- Claude Code, and opencode, which reads the same lock file. Undocumented; seen with 2.1.330 and 1.18.33.
+-- Claude Code, and opencode, which reads the same lock file. The protocol is undocumented; observed with Claude Code
+-- 2.1.330 and opencode 1.18.33.
 --
 -- As an answer to openDiff, "TAB_CLOSED" means that the user accepted, so openDiff never returns it.
 
@@ -207,10 +208,11 @@ return {
       env.no_proxy, env.NO_PROXY = no_proxy(), no_proxy()
     end
     local args, plugin = { '--mcp-config', file }, (config_dir() or home_dir()) .. '/nvim-tools'
-    if shapes.config_text(plugin .. '/.lsp.json') ~= '' then -- of `connect claude-code lsp`; never one of the project
+    -- `connect claude-code lsp` makes this plugin in the user's directory. One of the project is never loaded.
+    if shapes.config_text(plugin .. '/.lsp.json') ~= '' then
       vim.list_extend(args, { '--plugin-dir', plugin })
     end
-    local rules = shapes.rules(endpoint.server, '.mcp.json', 'mcp__nvim-tools__%s')
+    local rules = shapes.rules(endpoint.server, { '.mcp.json' }, 'mcp__nvim-tools__%s')
     if #rules > 0 then
       table.insert(args, '--allowedTools=' .. table.concat(rules, ','))
     end

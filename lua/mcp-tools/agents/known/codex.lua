@@ -4,7 +4,7 @@ local json = require('mcp-tools.util.json')
 
 local TOKEN = 'MCP_TOOLS_NVIM_TOKEN'
 
---- Encodes a value as TOML, whose strings include those of JSON.
+--- Encodes a value as TOML. Strings are the same as in JSON.
 ---@param value string|string[]|table<string, string>
 ---@return string
 local function toml(value)
@@ -13,11 +13,11 @@ local function toml(value)
   elseif vim.islist(value) then
     return ('[%s]'):format(table.concat(vim.tbl_map(toml, value), ','))
   end
-  local pairs_ = {}
+  local entries = {}
   for name, item in vim.spairs(value) do
-    table.insert(pairs_, ('%s=%s'):format(toml(name), toml(item)))
+    table.insert(entries, ('%s=%s'):format(toml(name), toml(item)))
   end
-  return ('{%s}'):format(table.concat(pairs_, ','))
+  return ('{%s}'):format(table.concat(entries, ','))
 end
 
 ---@type mcp-tools.Agent

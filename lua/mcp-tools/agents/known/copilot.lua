@@ -1,4 +1,4 @@
--- GitHub Copilot CLI. Undocumented; seen with 1.0.102.
+-- GitHub Copilot CLI. The protocol is undocumented; observed with 1.0.102.
 --
 -- The answer to a proposal has no text and the agent writes its own version, so a proposal can only be accepted as a
 -- whole. The agent connects before its user has trusted the directory. Nothing is pushed until its configuration
@@ -64,7 +64,7 @@ local function stop_watching(session)
   end
 end
 
---- Starts to send what the user sees.
+--- Marks the session as trusted, and starts to send it the selection and diagnostics.
 ---@param session mcp-tools.agents.Session
 local function trust(session)
   local data = session.data
@@ -218,7 +218,7 @@ end
 return {
   name = 'copilot',
   label = 'GitHub Copilot CLI',
-  connect = 'start it in a directory that this editor works in; below one, pick Neovim with /ide',
+  connect = 'start it in a directory that this editor works in; in a subdirectory, choose Neovim with /ide',
   proposes = 'in its default mode; never with `--allow-all-tools`',
   endpoint = { transport = 'unix', header = 'authorization', scheme = 'nonce' },
   tools = { get_info, get_selection, get_diagnostics, open_diff, close_diff, update_name },

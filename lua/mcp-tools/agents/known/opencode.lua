@@ -4,6 +4,8 @@ local json = require('mcp-tools.util.json')
 local project = require('mcp-tools.instances.project')
 local shapes = require('mcp-tools.agents.known._shapes')
 
+local CONFIG_FILES = { 'opencode.json', 'opencode.jsonc', '.opencode/opencode.json', '.opencode/opencode.jsonc' }
+
 ---@type mcp-tools.Agent
 return {
   name = 'opencode',
@@ -25,7 +27,7 @@ return {
       entry = { type = 'local', command = command, environment = relay.env, enabled = true }
     end
     local config = { mcp = { [server.name] = entry } }
-    for _, rule in ipairs(shapes.rules(server, 'opencode.json', 'nvim-tools_%s')) do
+    for _, rule in ipairs(shapes.rules(server, CONFIG_FILES, 'nvim-tools_%s')) do
       config.permission = config.permission or {}
       config.permission[rule] = 'allow'
     end
@@ -33,7 +35,7 @@ return {
     local user = (vim.env.XDG_CONFIG_HOME or vim.uv.os_homedir() .. '/.config') .. '/opencode'
     for _, directory in ipairs({ user, project.root() }) do
       if shapes.config_text(directory .. '/opencode.json'):find('"lsp"', 1, true) then
-        env.OPENCODE_EXPERIMENTAL_LSP_TOOL = 'true' -- else its model has no tool for them
+        env.OPENCODE_EXPERIMENTAL_LSP_TOOL = 'true' -- otherwise its model has no tool for language servers
       end
     end
     return { command = { 'opencode' }, env = env }

@@ -1,0 +1,145 @@
+--- The files that are selected in a file explorer, a picker or the quickfix list.
+
+local log = require('mcp-tools.log')
+local load = require('mcp-tools.util.optional').load
+local notify = require('mcp-tools.notify')
+
+local api, fn = vim.api, vim.fn
+
+local M = {}
+
+--- Maximum number of files and lines that are used at once.
+local MAX_SELECTED = 200
+
+--- A file or directory, or lines of a file. Positions are 1-based.
+---@class mcp-tools.agents.Selected
+---@field path string
+---@field first integer?
+---@field last integer?
+
+---@alias mcp-tools.agents.AddSelected fun(path: string?, line: integer?)
+
+---@class mcp-tools.agents.Explorer
+---@field marked? fun(add: mcp-tools.agents.AddSelected) adds what the user has marked
+---@field at? fun(add: mcp-tools.agents.AddSelected, line: integer) adds the entry on a line; the cursor is on it
+
+--- It needs no `at`: without a selection, `fallback` returns the entry under the cursor.
+local SNACKS = {
+  marked = function(add)
+    local pickers = load('snacks').picker
+    local open = pickers.get({ tab = true })
+    for _, item in ipairs(open[#open]:selected({ fallback = true })) do
+      add(pickers.util.path(item), item.pos and item.pos[1])
+    end
+  end,
+}
+
+--- Filetype → how to get its files.
+---@type table<string, mcp-tools.agents.Explorer>
+local EXPLORERS = {
+  netrw = {
+    marked = function(add)
+      local marked = fn['netrw#Expose']('netrwmarkfilelist')
+      vim.tbl_map(add, type(marked) == 'table' and marked or {}) -- a string if nothing is marked
+    end,
+    at = function(add)
+      if vim.startswith(api.nvim_get_current_line(), '"') then
+        return -- the banner, where netrw would change its settings
+      end
+      local word, directory = fn['netrw#Call']('NetrwGetWord'), vim.b.netrw_curdir
+      if vim.w.netrw_liststyle == 3 then -- a tree
+        directory = fn['netrw#Call']('NetrwTreePath', vim.w.netrw_treetop)
+        word = vim.endswith(word, '/') and '' or word
+      end
+      add(directory .. '/' .. word)
+    end,
+  },
+  oil = {
+    at = function(add, line)
+      local entry = load('oil').get_entry_on_line(0, line)
+      add(entry and load('oil').get_current_dir(0) .. entry.name)
+    end,
+  },
+  minifiles = {
+    at = function(add, line)
+      add((load('mini.files').get_fs_entry(0, line) or {}).path)
+    end,
+  },
+  ['neo-tree'] = {
+    at = function(add, line)
+      add((load('neo-tree.sources.manager').get_state_for_window().tree:get_node(line) or {}).path)
+    end,
+  },
+  NvimTree = {
+    marked = function(add)
+      for _, node in ipairs(load('nvim-tree.api').marks.list()) do
+        add(node.absolute_path)
+      end
+    end,
+    at = function(add)
+      add((load('nvim-tree.api').tree.get_node_under_cursor() or {}).absolute_path)
+    end,
+  },
+  qf = {
+    at = function(add, line)
+      local is_local = fn.getwininfo(api.nvim_get_current_win())[1].loclist == 1
+      local what = { idx = line, items = 0 }
+      local entry = (is_local and fn.getloclist(0, what) or fn.getqflist(what)).items[1]
+      add(entry and entry.bufnr > 0 and api.nvim_buf_get_name(entry.bufnr) or nil, entry and entry.lnum)
+    end,
+  },
+  snacks_picker_list = SNACKS,
+  snacks_picker_input = SNACKS,
+  TelescopePrompt = {
+    marked = function(add)
+      local state = load('telescope.actions.state')
+      local marked = state.get_current_picker(api.nvim_get_current_buf()):get_multi_selection()
+      for _, entry in ipairs(#marked > 0 and marked or { state.get_selected_entry() }) do
+        add(load('telescope.from_entry').path(entry, false, false), entry.lnum)
+      end
+    end,
+  },
+}
+
+--- Returns what is selected in the current window: the lines of the range or of Visual mode, otherwise what is marked,
+--- otherwise the entry under the cursor.
+---@param range integer[]?
+---@return mcp-tools.agents.Selected[]? nil: the window has no explorer
+function M.selected(range)
+  local explorer, list = EXPLORERS[vim.bo.filetype], {}
+  if not explorer then
+    return nil
+  elseif not range and fn.mode():find('[vV\22]') then
+    range = { fn.line('v'), fn.line('.') }
+    table.sort(range)
+  end
+  local added, cursor = {}, api.nvim_win_get_cursor(0)
+  ---@param path string?
+  ---@param line integer?
+  local function add(path, line)
+    path = path and fn.fnamemodify(path, ':p')
+    local place = path and ('%s:%d'):format(path, line or 0)
+    if path and #list < MAX_SELECTED and not added[place] and vim.uv.fs_stat(path) then
+      added[place], line = true, line and line > 0 and line or nil
+      table.insert(list, { path = path, first = line, last = line })
+    end
+  end
+  log.guard('asking ' .. vim.bo.filetype .. ' for its files', function()
+    if explorer.marked and not (range and explorer.at) then
+      explorer.marked(add)
+    end
+    range = range or { cursor[1], cursor[1] }
+    for line = range[1], #list == 0 and explorer.at and range[2] or 0 do
+      api.nvim_win_set_cursor(0, { line, 0 })
+      explorer.at(add, line)
+      if #list == MAX_SELECTED and line < range[2] then
+        notify.warn(('only the first %d files are used'):format(MAX_SELECTED))
+        break
+      end
+    end
+  end)
+  api.nvim_win_set_cursor(0, cursor)
+  return list
+end
+
+return M

@@ -210,9 +210,18 @@ end
 ---@param path string
 ---@return string?
 function M.stamp(path)
-  local stat = uv.fs_stat(path)
-  local format = stat and stat.type == 'file' and '%d %d.%09d %d'
-  return format and format:format(stat.ino, stat.mtime.sec, stat.mtime.nsec, stat.size) or nil
+  return M.stamp_of(uv.fs_stat(path))
+end
+
+--- The same for the status of a file.
+---@param stat table?
+---@return string?
+function M.stamp_of(stat)
+  if not stat or stat.type ~= 'file' then
+    return nil
+  end
+  local times = { stat.mtime.sec, stat.mtime.nsec, stat.ctime.sec, stat.ctime.nsec } -- programs may restore mtime
+  return ('%d %d %d.%09d %d.%09d'):format(stat.ino, stat.size, unpack(times))
 end
 
 return M

@@ -78,7 +78,7 @@ function M.decode(bytes, encoding)
   end
   if encoding and encoding ~= '' and encoding ~= 'utf-8' then
     bytes = converted(bytes, encoding) or bytes
-  elseif not mark then
+  elseif not mark and encoding ~= 'utf-8' then
     bytes = in_utf8(bytes)
   end
   return (bytes:gsub('^\239\187\191', ''))
@@ -99,14 +99,17 @@ end
 ---@param bufnr? integer loaded buffer of the file, whose encoding and line breaks are used
 ---@param pause? fun() called between pieces of work
 ---@return string text
----@return mcp-tools.TextEnds ends
+---@return mcp-tools.TextEnds ends of the bytes
 function M.as_buffer(bytes, bufnr, pause)
   local text = M.decode(bytes, bufnr and vim.bo[bufnr].fileencoding)
+  local format = bufnr and vim.bo[bufnr].fileformat
+  text = format == 'mac' and text:gsub('\r', '\n') or text
   local ends = ends_in(text)
+  local has_crlf = ends.crlf
   if bufnr then
-    ends.crlf = vim.bo[bufnr].fileformat == 'dos'
+    has_crlf = format == 'dos'
   end
-  return ends.crlf and strings.replace_all(text, '\r\n', '\n', pause) or text, ends
+  return has_crlf and strings.replace_all(text, '\r\n', '\n', pause) or text, ends
 end
 
 --- Converts a text to "\n" line breaks if all are CR LF.

@@ -31,8 +31,8 @@ function M.lines(bufnr, pause)
     if tick ~= api.nvim_buf_get_changedtick(bufnr) then
       lines, tick, tries = {}, api.nvim_buf_get_changedtick(bufnr), tries + 1
     end
-    local piece = tries > MAX_TRIES and -1 or #lines + PIECE
-    vim.list_extend(lines, garbage.without(api.nvim_buf_get_lines, bufnr, #lines, piece, false))
+    local stop = tries > MAX_TRIES and -1 or #lines + PIECE
+    vim.list_extend(lines, garbage.without(api.nvim_buf_get_lines, bufnr, #lines, stop, false))
     if #lines == api.nvim_buf_line_count(bufnr) then
       return lines
     end
@@ -113,16 +113,17 @@ M.AT_ONCE = 16
 ---@field changedtick integer?
 ---@field unsaved boolean
 
+--- Returns the text of a buffer after comparing it with its file.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@param pause fun()
----@return mcp-tools.Text?
-local function refreshed(ctx, bufnr, pause)
+---@return mcp-tools.Text? text nil: the call may not use the buffer, or it cannot be read
+local function usable_text(ctx, bufnr, pause)
   if target.refusal(ctx, bufnr) then
     return nil
   end
-  disk.await(ctx, bufnr)
-  local text = M.of_buffer(bufnr, pause)
+  local _, err = disk.await(ctx, bufnr)
+  local text = not err and M.of_buffer(bufnr, pause) or nil
   return text
     and {
       text = text,
@@ -143,7 +144,7 @@ function M.of(ctx, list, of_path)
   for _, path in ipairs(list) do
     local bufnr = of_path(path)
     if bufnr then
-      texts[path] = refreshed(ctx, bufnr, pause)
+      texts[path] = usable_text(ctx, bufnr, pause)
     else
       table.insert(on_disk, path)
     end

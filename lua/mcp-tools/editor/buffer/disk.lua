@@ -1,14 +1,28 @@
 --- Detects files that changed on disk, before their text is read or changed.
 ---
---- Neovim compares the file with what it has read and runs an autocommand instead of asking the user. It reports a
---- change only once, so a conflict is remembered here until the file or the buffer changes.
+--- `:checktime` compares the file with what was read and runs an autocommand instead of asking the user. It reports a
+--- change only once, to the autocommand or to the user. If the buffer has unsaved changes, it also reports a file of
+--- which only the time differs. So, unless a file is in the state that was read last, its text is compared with the
+--- text that the buffer had then.
 
 local access = require('mcp-tools.privacy.access')
+local autocommands = require('mcp-tools.editor.buffer.autocommands')
 local buffers = require('mcp-tools.editor.buffer')
+local errors = require('mcp-tools.errors')
+local file_text = require('mcp-tools.files.text')
+local garbage = require('mcp-tools.util.garbage')
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
+local log = require('mcp-tools.log')
+local open = require('mcp-tools.editor.buffer.open')
+local paths = require('mcp-tools.files.paths')
+local read = require('mcp-tools.privacy.read')
 local read_stamp = require('mcp-tools.editor.buffer.read_stamp')
-local text_diff = require('mcp-tools.editor.text.diff')
+local read_sync = require('mcp-tools.util.read_sync')
 local strings = require('mcp-tools.util.strings')
+local task = require('mcp-tools.util.task')
+local text_diff = require('mcp-tools.editor.text.diff')
+local time_slice = require('mcp-tools.util.time_slice')
+local undo = require('mcp-tools.editor.buffer.undo')
 
 local api, uv = vim.api, vim.uv
 
@@ -16,14 +30,17 @@ local M = {}
 
 read_stamp.start()
 
+--- Number of lines compared between two pauses.
+local PIECE = 2000
+--- Number of attempts while the buffer keeps changing; the last one is made without pauses.
+local MAX_TRIES = 4
+
 ---@alias mcp-tools.DiskState
 ---| 'same' nothing has changed, or there is no file yet
 ---| 'reloaded' the file had changed; the buffer now has its text
 ---| 'conflict' the file has changed and the buffer has unsaved changes
 ---| 'gone' the file has been deleted
-
----@type table<integer, string> buffer → stamp of the file when the conflict was detected
-local conflicts = {}
+---| 'unreadable' something that Neovim must not read has replaced the file, or it has become too large
 
 --- Returns whether a file is in a workspace folder of a language server.
 ---@param client vim.lsp.Client
@@ -54,7 +71,7 @@ end
 --- Reads the file into an unmodified buffer even if Neovim has already reported the change.
 ---@param bufnr integer
 local function reload(bufnr)
-  local is_listed = vim.bo[bufnr].buflisted
+  local is_listed, seen = vim.bo[bufnr].buflisted, highlighting.seen(bufnr)
   buffers.keep_views(bufnr, function()
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd('silent keepalt keepjumps edit!')
@@ -64,7 +81,7 @@ local function reload(bufnr)
     vim.bo[bufnr].buflisted = is_listed
   end
   if api.nvim_buf_is_loaded(bufnr) then
-    highlighting.guard(bufnr)
+    highlighting.guard(bufnr, nil, nil, seen)
   end
 end
 
@@ -73,15 +90,20 @@ end
 ---@param bufnr integer
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
 local function checktime(bufnr)
-  local reason
-  -- With "edit", Neovim appends an empty line to the text of such a buffer.
+  local reason, seen
+  -- For such a buffer, the choice "edit" would append an empty line to the text.
   local is_blank = api.nvim_buf_line_count(bufnr) == 1 and api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] == ''
   local hook = api.nvim_create_autocmd('FileChangedShell', {
     buffer = bufnr,
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = reason == 'changed' and not is_blank and 'edit' or ''
+      if reason == 'changed' and not is_blank then
+        seen = highlighting.seen(bufnr)
+        vim.v.fcs_choice = 'edit'
+      else
+        vim.v.fcs_choice = ''
+      end
     end,
   })
   local autoread = vim.bo[bufnr].autoread
@@ -93,16 +115,27 @@ local function checktime(bufnr)
   end
   if reason == 'changed' and is_blank then
     reload(bufnr)
+  elseif reason == 'changed' and api.nvim_buf_is_loaded(bufnr) then
+    highlighting.guard(bufnr, nil, nil, seen)
   end
   return reason
+end
+
+--- Notes that a buffer's file has the text that was read or written last.
+---@param bufnr integer
+---@param stat table? status of the file before it was read or written
+function M.note_read(bufnr, stat)
+  read_stamp.set(bufnr, { read = paths.stamp_of(stat) })
 end
 
 --- Makes Neovim regard the file as read while the buffer keeps its lines, so that `:w` no longer asks about the change
 --- on disk.
 ---@param bufnr integer loaded
----@return string[]? lines of the file; nil when the file or the buffer is gone
+---@return string[]? lines of the file; nil when the file or the buffer is gone, or it must not be read
 function M.acknowledge(bufnr)
-  if not uv.fs_stat(api.nvim_buf_get_name(bufnr)) then
+  local path = api.nvim_buf_get_name(bufnr)
+  local stat = uv.fs_stat(path)
+  if not stat or open.unreadable(path, stat) then
     return nil
   end
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
@@ -110,10 +143,10 @@ function M.acknowledge(bufnr)
   vim.go.undoreload = -1 -- keep the undo history of a text of any length
   reload(bufnr)
   vim.go.undoreload = undoreload
-  conflicts[bufnr] = nil
   if not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
+  M.note_read(bufnr, stat)
   local lines_on_disk = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local first, last = text_diff.same_lines(lines_on_disk, lines)
   if first < #lines or #lines ~= #lines_on_disk then
@@ -144,62 +177,161 @@ local function is_new(bufnr)
   return flags:find(vim.fn.gettext('[New]'), 1, true) ~= nil
 end
 
+--- Returns whether the text of a buffer is equal to `text`.
 ---@param bufnr integer
----@param path string
----@param stat table? status of its file
----@return mcp-tools.DiskState
-local function check_file(bufnr, path, stat)
-  local before, now = api.nvim_buf_get_changedtick(bufnr), read_stamp.of(stat)
-  if now and is_new(bufnr) then
-    if not vim.bo[bufnr].modified then
-      reload(bufnr)
-      M.notify_servers(path, 'Created')
-      return 'reloaded'
-    elseif conflicts[bufnr] ~= now then
-      conflicts[bufnr] = now
-      M.notify_servers(path, 'Created')
+---@param text string with "\n" at the end of each line
+---@param pause fun() called between pieces of work
+---@return boolean
+local function has_text(bufnr, text, pause)
+  local at, first = 1, 0
+  while api.nvim_buf_is_loaded(bufnr) and first < api.nvim_buf_line_count(bufnr) do
+    local lines = garbage.without(api.nvim_buf_get_lines, bufnr, first, first + PIECE, false)
+    lines[#lines + 1] = '' -- the last line has an ending, too
+    local piece = table.concat(lines, '\n')
+    if text:sub(at, at + #piece - 1) ~= piece then
+      return false
     end
-    return 'conflict'
+    at, first = at + #piece, first + PIECE
+    pause()
   end
-  local known = conflicts[bufnr]
-  if known and known == now then
+  return at > #text
+end
+
+--- Returns whether the line endings of a file are those of its buffer.
+---@param bufnr integer loaded
+---@param bytes string of the file
+---@param ends mcp-tools.TextEnds of the bytes
+---@return boolean
+local function has_ends(bufnr, bytes, ends)
+  local options = vim.bo[bufnr]
+  local is_crlf = ends.crlf or not bytes:find('\n', 1, true)
+  local is_ended = ends.last == options.endofline or ends.last and options.fixendofline
+  return bytes == '' or is_ended and (is_crlf or options.fileformat ~= 'dos')
+end
+
+--- How a check reads the file and pauses.
+---@class mcp-tools.DiskReading
+---@field read fun(path: string, max_bytes: integer): string?, mcp-tools.Error?
+---@field pause fun()
+
+---@type mcp-tools.DiskReading
+local SYNC = {
+  read = function(path, max_bytes)
+    local bytes, fault = read_sync(path, max_bytes)
+    return bytes, not bytes and errors.new('tool_error', ('cannot read %s'):format(fault)) or nil
+  end,
+  pause = function() end,
+}
+
+--- Compares a file with the text that its buffer had when it was last read or written.
+---@param bufnr integer loaded
+---@param path string
+---@param reading mcp-tools.DiskReading
+---@return 'same'|'other'|'unknown'|nil result 'unknown': that text is not in the undo tree, for example because the
+---  file was written in the middle of an undo block; nil: the buffer has changed meanwhile
+---@return mcp-tools.Error? err the file cannot be read
+local function compare(bufnr, path, reading)
+  local tick = api.nvim_buf_get_changedtick(bufnr)
+  local bytes, err = reading.read(path, open.MAX_BYTES)
+  if not bytes or not api.nvim_buf_is_loaded(bufnr) then
+    return nil, err
+  end
+  local text, ends = file_text.as_buffer(bytes, bufnr, reading.pause)
+  text = ends.last and text or text .. '\n'
+  local function is_same(buffer)
+    return has_text(buffer, text, reading.pause)
+  end
+  local has_same
+  if vim.bo[bufnr].modified then
+    has_same = undo.in_saved(bufnr, reading.pause, is_same)
+  else
+    has_same = is_same(bufnr) and has_ends(bufnr, bytes, ends)
+  end
+  if api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick then
+    return has_same == nil and 'unknown' or has_same and 'same' or 'other'
+  end
+end
+
+--- Lets Neovim compare the state of a file with that of the last read or write.
+---@param bufnr integer loaded
+---@param path string
+---@param has_file boolean
+---@return 'same'|'reloaded'|'gone'|'changed'|nil state nil: only the file's text can tell
+local function reported(bufnr, path, has_file)
+  if autocommands.are_running() then -- Neovim would ask the user
+    return nil
+  elseif has_file and is_new(bufnr) then
     if vim.bo[bufnr].modified then
-      return 'conflict'
+      return 'changed'
     end
     reload(bufnr)
+    M.notify_servers(path, 'Created')
+    return 'reloaded'
   end
-  conflicts[bufnr] = nil
-  local reason = checktime(bufnr)
-  if not api.nvim_buf_is_loaded(bufnr) then
-    return 'same'
-  elseif reason == 'deleted' then
+  local tick, reason = api.nvim_buf_get_changedtick(bufnr), checktime(bufnr)
+  if reason == 'deleted' then
     M.notify_servers(path, 'Deleted')
     return 'gone'
-  elseif reason == 'conflict' then
-    -- `stat` may be older than the state that Neovim has just reported, and Neovim reports a state only once.
-    conflicts[bufnr] = read_stamp.of(uv.fs_stat(path))
-    M.notify_servers(path, 'Changed')
-    return 'conflict'
-  elseif api.nvim_buf_get_changedtick(bufnr) ~= before then
-    highlighting.guard(bufnr)
+  elseif not has_file or reason == 'time' or reason == 'mode' or not api.nvim_buf_is_loaded(bufnr) then
+    return 'same'
+  elseif api.nvim_buf_get_changedtick(bufnr) ~= tick then
     M.notify_servers(path, 'Changed')
     return 'reloaded'
   end
-  local read = read_stamp.get(bufnr)
-  if reason == 'time' or not read then -- the text is the same, or Neovim is trusted that it is
-    read_stamp.note({ buf = bufnr })
-    return 'same'
-  elseif not now or read == now then
-    return 'same'
+  return reason == 'conflict' and 'changed' or nil
+end
+
+--- Compares a buffer with its file: by what Neovim reports, then by the stamps, then by the text. Reads a file that has
+--- changed into its buffer, if that is unmodified.
+---@param bufnr integer loaded
+---@param path string
+---@param stat table? status of its file
+---@param reading mcp-tools.DiskReading
+---@return mcp-tools.DiskState? state nil: the buffer has changed meanwhile
+---@return mcp-tools.Error? err if it is 'unreadable'
+local function check_file(bufnr, path, stat, reading)
+  local known, now = read_stamp.get(bufnr), paths.stamp_of(stat)
+  local err = stat and open.unreadable(path, stat)
+  if err then -- `:checktime` may read it, too
+    local is_read = now and known.read == now
+    return is_read and 'same' or 'unreadable', not is_read and err or nil
   end
-  -- Neovim has reported the change to the user before.
-  M.notify_servers(path, 'Changed')
-  if vim.bo[bufnr].modified then
-    conflicts[bufnr] = now
+  local state = reported(bufnr, path, stat ~= nil)
+  if state == 'gone' then
+    return state
+  elseif state ~= 'changed' and known.read == now then
+    return state or 'same'
+  elseif state ~= 'changed' and state then
+    M.note_read(bufnr, stat)
+    return state
+  end
+  local tick, result = api.nvim_buf_get_changedtick(bufnr), 'other'
+  if known.other ~= now or known.tick ~= tick then
+    result, err = compare(bufnr, path, reading)
+  end
+  if err then
+    return 'unreadable', err
+  elseif result == 'unknown' and not state and known.saves and known.saves < read_stamp.saves(bufnr) then
+    result = 'same' -- Neovim has written it, without autocommands
+  end
+  if result == 'same' then
+    M.note_read(bufnr, stat)
+    return 'same'
+  elseif result and vim.bo[bufnr].modified then
+    if known.other ~= now then
+      M.notify_servers(path, 'Changed')
+    end
+    read_stamp.set(bufnr, { other = now, tick = tick })
     return 'conflict'
+  elseif not result then
+    return nil
+  elseif autocommands.are_running() then
+    return 'same' -- a later check reads it
   end
-  reload(bufnr)
-  return 'reloaded'
+  reload(bufnr) -- Neovim does not report it again
+  M.notify_servers(path, 'Changed')
+  M.note_read(bufnr, stat)
+  return api.nvim_buf_is_loaded(bufnr) and 'reloaded' or 'same'
 end
 
 --- Returns the path of a buffer's file.
@@ -213,31 +345,58 @@ local function file_of(bufnr)
   return kind == 'file' and path or nil
 end
 
---- Compares a buffer with its file without waiting, for a write that follows in the same event-loop iteration.
+--- Compares a buffer with its file without waiting, for a write that follows in the same event-loop iteration. The file
+--- is read only if it has changed since the last check.
 ---@param bufnr integer
 ---@return mcp-tools.DiskState
+---@return mcp-tools.Error? err
 function M.check(bufnr)
   local path = file_of(bufnr)
-  return path and check_file(bufnr, path, uv.fs_stat(path)) or 'same'
+  if not path then
+    return 'same'
+  end
+  local state, err = check_file(bufnr, path, uv.fs_stat(path), SYNC)
+  return state or 'same', err
+end
+
+--- Returns whether a buffer's file is in the state that was read or written last, as far as that is known.
+---@param bufnr integer
+---@param path string
+---@return boolean
+function M.is_current(bufnr, path)
+  local stamp = paths.stamp(path)
+  return stamp ~= nil and read_stamp.get(bufnr).read == stamp
 end
 
 --- Compares a buffer with its file. The callback runs on the main loop, never before this returns.
 ---@param bufnr integer
----@param cb fun(state: mcp-tools.DiskState)
+---@param cb fun(state: mcp-tools.DiskState, err: mcp-tools.Error?) `err`: the file is 'unreadable'
 function M.refresh(bufnr, cb)
-  local function answer(stat, path)
-    vim.schedule(function()
-      local has_file = path and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_name(bufnr) == path
-      cb(has_file and check_file(bufnr, path, stat) or 'same')
-    end)
+  local path, state, err = file_of(bufnr), nil, nil
+  local function has_file()
+    return path and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_name(bufnr) == path
   end
-  local path = file_of(bufnr)
-  if not path then
-    return answer(nil, nil)
-  end
-  -- Asynchronous: a file system that does not respond blocks only this call.
-  uv.fs_stat(path, function(_, stat)
-    answer(stat, path)
+  task.run({}, function(work)
+    work:await(vim.schedule)
+    local reading = {
+      read = function(_, max_bytes)
+        return read.await(work, path, max_bytes, read.any)
+      end,
+      pause = time_slice.of(work),
+    }
+    for i = 1, MAX_TRIES do
+      -- Asynchronous: a file system that does not respond blocks only this call.
+      local stat = has_file() and work:uv(uv.fs_stat, path)
+      if state or not has_file() then
+        break
+      end
+      state, err = check_file(bufnr, path, stat or nil, i < MAX_TRIES and reading or SYNC)
+    end
+  end, function(ok, thrown)
+    if not ok then
+      log.error('a file cannot be compared with its buffer: %s', thrown)
+    end
+    cb(state or 'same', err)
   end)
 end
 
@@ -245,6 +404,7 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer
 ---@return mcp-tools.DiskState
+---@return mcp-tools.Error? err
 function M.await(ctx, bufnr)
   return ctx:await(function(done)
     M.refresh(bufnr, done)

@@ -1,5 +1,8 @@
 --- Turns highlighting off for text that would freeze or abort Neovim when it is drawn.
 
+local buffers = require('mcp-tools.editor.buffer')
+local notify = require('mcp-tools.notify')
+
 local api = vim.api
 
 local M = {}
@@ -7,14 +10,14 @@ local M = {}
 --- Maximum length of a highlighted line, bytes, if it is the only long one on the screen. Neovim highlights a line in
 --- one step that takes quadratic time: 3 s for 85 KB.
 local MAX_LINE = 6 * 1024
---- Number of lines that a screen shows.
+--- Assumed number of lines on a screen.
 local SCREEN = 50
 --- Maximum number of nested blocks in one line. At about 250 an assertion in the Markdown parser aborts Neovim.
 M.MAX_BLOCKS = 200
 --- Number of lines that are read at once.
 local LINES = 1000
 
---- Number of blocks of Markdown that each byte may begin; bytes that are missing here end the run of markers.
+--- Number of Markdown blocks that each byte may begin. A run of markers consists of these bytes and ends at any other.
 local BLOCKS = { [(' '):byte()] = 0.5, [('\t'):byte()] = 2, [('>'):byte()] = 1 }
 for char in ('\v\f\r-+*.)0123456789'):gmatch('.') do
   BLOCKS[char:byte()] = 0
@@ -48,7 +51,7 @@ end
 ---@param anywhere? boolean Markdown may begin inside the line, such as in a comment
 ---@return boolean
 function M.is_nested(line, anywhere)
-  local step = M.MAX_BLOCKS / 2 -- no shorter run has as many: a tab is two blocks
+  local step = M.MAX_BLOCKS / 2 -- a shorter run cannot have too many: a byte begins at most two blocks
   local at, blocks = 1, 0
   if #line > step then
     blocks, at = blocks_of(line, 1)
@@ -66,16 +69,20 @@ function M.is_nested(line, anywhere)
   return blocks > M.MAX_BLOCKS
 end
 
---- Returns what highlighting of lines would do, in any language: many inject Markdown.
+--- Returns whether highlighting lines would freeze or abort Neovim. The language does not matter: many inject Markdown.
 ---@param lines string[]
+---@param seen? table<string, true> lines that Neovim has drawn without freezing
 ---@return 'freeze'|'abort'|nil
-function M.danger_of(lines)
-  local danger, cost = nil, 0 -- of the lines of one screen
+function M.danger_of(lines, seen)
+  local function cost_of(line)
+    return seen and seen[line] and 0 or (#line) ^ 2
+  end
+  local danger, cost = nil, 0 -- `cost`: of the last `SCREEN` lines
   for i, line in ipairs(lines) do
     if M.is_nested(line, true) then
       return 'abort'
     end
-    cost = cost + (#line) ^ 2 - (i > SCREEN and (#lines[i - SCREEN]) ^ 2 or 0)
+    cost = cost + cost_of(line) - (i > SCREEN and cost_of(lines[i - SCREEN]) or 0)
     danger = danger or cost > MAX_LINE ^ 2 and 'freeze' or nil
   end
   return danger
@@ -99,8 +106,21 @@ local function parse_nothing(_, _, on_parsed)
 end
 
 ---@param bufnr integer
+---@return boolean
+local function is_on(bufnr)
+  local syntax = vim.bo[bufnr].syntax
+  return vim.treesitter.highlighter.active[bufnr] ~= nil or syntax ~= '' and syntax ~= 'OFF'
+end
+
+---@param bufnr integer
 ---@param danger 'freeze'|'abort'
 local function turn_off(bufnr, danger)
+  if is_on(bufnr) and vim.bo[bufnr].buftype == '' then
+    local text = 'highlighting of %s is off: %s'
+    local is_freeze = danger == 'freeze'
+    local why = is_freeze and 'its long lines could block Neovim' or 'its nested blocks could crash Neovim'
+    notify.warn(text:format(buffers.shown(bufnr), why), is_freeze and '`:edit` turns it on again' or nil)
+  end
   vim.treesitter.stop(bufnr)
   if danger == 'abort' then -- folds and plugins use the same parser
     local ok, parser = pcall(vim.treesitter.get_parser, bufnr, nil, { error = false })
@@ -111,22 +131,55 @@ local function turn_off(bufnr, danger)
   vim.bo[bufnr].syntax = 'OFF'
 end
 
---- Turns highlighting off if the text of a buffer is dangerous. Call this before Neovim draws the text.
----@param bufnr integer loaded
----@param first? integer first line that has changed, 0-based; default: 0
----@param last? integer line after the last one that has changed; default: the number of lines
-function M.guard(bufnr, first, last)
+---@param bufnr integer
+---@param first integer
+---@param last integer
+---@param seen? table<string, true>
+---@return 'freeze'|'abort'|nil
+local function danger_in(bufnr, first, last, seen)
   local danger
-  first, last = first or 0, last or api.nvim_buf_line_count(bufnr)
   for from = first, last - 1, LINES do
-    danger = M.danger_of(api.nvim_buf_get_lines(bufnr, from, math.min(from + LINES, last), false)) or danger
+    danger = M.danger_of(api.nvim_buf_get_lines(bufnr, from, math.min(from + LINES, last), false), seen) or danger
     if danger == 'abort' then
       break
     end
   end
+  return danger
+end
+
+--- Turns highlighting off if the text of a buffer is dangerous. Call this before Neovim draws the text.
+---@param bufnr integer loaded
+---@param first? integer first line that has changed, 0-based; default: 0
+---@param last? integer line after the last one that has changed; default: the number of lines
+---@param seen? string[] lines that Neovim has drawn without freezing
+function M.guard(bufnr, first, last, seen)
+  first, last = first or 0, last or api.nvim_buf_line_count(bufnr)
+  local danger = danger_in(bufnr, first, last)
+  if danger == 'freeze' and seen then
+    local set = {}
+    for _, line in ipairs(seen) do
+      set[line] = true
+    end
+    danger = danger_in(bufnr, first, last, set)
+  end
   if danger then
     turn_off(bufnr, danger)
   end
+end
+
+--- Returns the lines of a buffer that a window has shown with highlighting.
+---@param bufnr integer loaded
+---@return string[]?
+function M.seen(bufnr)
+  local was_shown = is_on(bufnr) and vim.fn.getbufinfo(bufnr)[1].lastused > 0
+  return was_shown and api.nvim_buf_get_lines(bufnr, 0, -1, false) or nil
+end
+
+--- Turns highlighting off if the text of a buffer is dangerous and the user has not seen it with highlighting. Call
+--- this before a window shows the buffer.
+---@param bufnr integer loaded
+function M.guard_shown(bufnr)
+  M.guard(bufnr, nil, nil, M.seen(bufnr))
 end
 
 return M

@@ -172,7 +172,7 @@ end
 ---@param bufnr integer
 ---@return mcp-tools.Error
 function M.unknown(bufnr)
-  return errors.new('not_found', ('there is no buffer %d; buffer_list names them'):format(bufnr))
+  return errors.new('not_found', ('there is no buffer %d; buffer_list lists all buffers'):format(bufnr))
 end
 
 --- Error for a buffer that was deleted during the call.

@@ -4,6 +4,7 @@
 --- when it is first shown in a window.
 
 local access = require('mcp-tools.privacy.access')
+local autocommands = require('mcp-tools.editor.buffer.autocommands')
 local errors = require('mcp-tools.errors')
 local project = require('mcp-tools.instances.project')
 local timer = require('mcp-tools.util.timer')
@@ -54,36 +55,48 @@ local function is_compressed(path)
   return false
 end
 
---- Returns why a file cannot be loaded.
+--- Returns why Neovim must not read a file: reading it would block the main thread.
 ---@param path string
----@param problem string? libuv's error, "CODE: text"
----@param stat table?
+---@param stat table
 ---@return mcp-tools.Error?
-local function refusal(path, problem, stat)
+function M.unreadable(path, stat)
   local name = access.shown(path, project.root())
-  if not stat then
-    local missing = (problem or ''):match('^ENOENT') ~= nil
-    local text = missing and 'there is no file %s' or '%s cannot be opened: ' .. (problem or ''):gsub('%%', '%%%%')
-    return errors.new(missing and 'not_found' or 'tool_error', text:format(name))
-  elseif stat.type ~= 'file' then
+  if stat.type ~= 'file' then
     return errors.new('tool_error', ('%s is a %s, not a file'):format(name, stat.type))
   elseif stat.size > M.MAX_BYTES then
     local text = '%s has %d bytes; the limit is %d'
     return errors.new('too_large', text:format(name, stat.size, M.MAX_BYTES))
   elseif is_virtual(path, stat) then
     return errors.new('tool_error', ('%s is a virtual file and may be endless'):format(name))
-  elseif uv.fs_realpath(path) ~= path then
-    return errors.new('access_denied', ('%s was replaced after it was approved'):format(name))
   end
+end
+
+--- Returns why a file cannot be loaded.
+---@param path string
+---@param problem string? libuv's error, "CODE: text"
+---@param stat table?
+---@return mcp-tools.Error?
+local function refusal(path, problem, stat)
+  if stat then
+    local err = M.unreadable(path, stat)
+    if not err and uv.fs_realpath(path) ~= path then
+      local text = '%s was replaced after it was approved'
+      err = errors.new('access_denied', text:format(access.shown(path, project.root())))
+    end
+    return err
+  end
+  local missing = (problem or ''):match('^ENOENT') ~= nil
+  local text = missing and 'there is no file %s' or '%s cannot be opened: ' .. (problem or ''):gsub('%%', '%%%%')
+  return errors.new(missing and 'not_found' or 'tool_error', text:format(access.shown(path, project.root())))
 end
 
 ---@param bufnr integer
 local function load_quietly(bufnr)
   api.nvim_set_option_value('swapfile', false, { buf = bufnr })
-  -- Errors come from autocommands; the caller checks whether the buffer is loaded.
   -- A modeline may set 'spelllang': do not ask the user whether to download its spell file.
   local ignored = vim.o.eventignore
   vim.o.eventignore = ignored == '' and 'SpellFileMissing' or ignored .. ',SpellFileMissing'
+  -- Errors come from autocommands; the caller checks whether the buffer is loaded.
   pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
   vim.o.eventignore = ignored
   local group = api.nvim_create_augroup('mcp-tools.loaded', { clear = false })
@@ -137,9 +150,9 @@ end
 --- Maximum number of entries checked; a longer list is assumed to refer to every buffer.
 local MAX_ENTRIES = 5000
 
---- The buffers of the user's lists while these do not change.
+--- The buffers in the user's lists, valid while no list changes.
 ---@type { state: string?, buffers: table<integer, true>, is_long: boolean? }
-local listed = { buffers = {} }
+local in_lists = { buffers = {} }
 
 --- Returns whether the user's quickfix or location lists refer to a buffer: if such a buffer is deleted, Neovim cannot
 --- open its entries any more.
@@ -160,16 +173,16 @@ local function is_in_list(bufnr)
     end
   end
   local state = table.concat(ticks, ' ')
-  if listed.state ~= state then
-    listed = { state = state, buffers = {} }
+  if in_lists.state ~= state then
+    in_lists = { state = state, buffers = {} }
     for id, list in pairs(lists) do
-      listed.is_long = listed.is_long or list.size > MAX_ENTRIES
+      in_lists.is_long = in_lists.is_long or list.size > MAX_ENTRIES
       for _, item in ipairs(list.size <= MAX_ENTRIES and list.get({ id = id, items = 0 }).items or {}) do
-        listed.buffers[item.bufnr] = true
+        in_lists.buffers[item.bufnr] = true
       end
     end
   end
-  return listed.is_long or listed.buffers[bufnr] == true
+  return in_lists.is_long or in_lists.buffers[bufnr] == true
 end
 
 --- A buffer that was loaded for calls. It is unloaded some time after the last one ended, unless it has been shown in a
@@ -194,17 +207,17 @@ function M.keep(bufnr)
   end
 end
 
---- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If another call or
---- a review uses it, it is unloaded later.
+--- Unloads a hidden, unmodified buffer that was loaded for calls, so that language servers close it. If a call or a
+--- review other than the one that drops it uses it, it is unloaded later.
 ---@param bufnr integer
----@param ctx mcp-tools.Ctx? the call that drops it and may have ended
+---@param ctx mcp-tools.Ctx? the call that drops it, if it may have ended
 function M.drop(bufnr, ctx)
   local lease = leases[bufnr]
   local has_ended = lease and ctx and ctx.call and not lease.calls[ctx.call]
   if lease and vim.tbl_count(lease.calls) > (has_ended and 0 or 1) then
     return
   end
-  M.keep(bufnr)
+  M.keep(bufnr) -- ends the lease
   if not api.nvim_buf_is_valid(bufnr) or vim.bo[bufnr].modified or #vim.fn.win_findbuf(bufnr) > 0 then
     return
   elseif vim.fn.has('nvim-0.11') == 0 then
@@ -284,6 +297,10 @@ function M.load(path, cb, ctx)
     vim.schedule(function()
       if ctx and ctx:cancelled() then
         return cb(nil, errors.new('cancelled', 'cancelled before anything was loaded'))
+      elseif autocommands.are_running() then
+        return autocommands.when_over(function()
+          M.load(path, cb, ctx)
+        end)
       end
       local bufnr, err, new = load(path, problem, stat)
       if ctx and ctx.call and bufnr and new then

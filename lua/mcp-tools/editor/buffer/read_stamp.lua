@@ -1,32 +1,50 @@
---- Notes the state of a file whenever Neovim reads or writes it. Neovim reports only once that a file has changed, so
---- this is how a change that the user was already told about is recognized.
+--- Notes the state of a file when Neovim reads or writes it, so that most checks need not read the file.
+---
+--- Neovim does not nest autocommands, so a file that another autocommand reads or writes is not noted.
 
-local api, uv = vim.api, vim.uv
+local paths = require('mcp-tools.files.paths')
+
+local api = vim.api
 
 local M = {}
 
---- Returns what identifies a state of a file.
----@param stat table?
----@return string?
-function M.of(stat)
-  return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino)
+--- What is known of a buffer's file, in `b:mcp_tools_file`.
+---@class mcp-tools.KnownFile
+---@field read string? stamp of the file that was read or written last
+---@field other string? stamp of the file when its text was found to differ from the one read last
+---@field tick integer? changedtick at that time
+---@field saves integer? number of writes by Neovim until then
+
+---@param bufnr integer valid
+---@return mcp-tools.KnownFile
+function M.get(bufnr)
+  return vim.b[bufnr].mcp_tools_file or {}
 end
 
---- Notes the present state of the file of a buffer, whose text was just read or written.
+--- Returns how often Neovim has written a buffer, also without autocommands.
+---@param bufnr integer valid
+---@return integer
+function M.saves(bufnr)
+  return vim.fn.undotree(bufnr).save_last
+end
+
+---@param bufnr integer
+---@param known mcp-tools.KnownFile
+function M.set(bufnr, known)
+  if api.nvim_buf_is_valid(bufnr) then
+    known.saves = M.saves(bufnr)
+    vim.b[bufnr].mcp_tools_file = known
+  end
+end
+
+--- Notes the state of a file that was just read or written.
 ---@param args { buf: integer, event: string?, file: string? } of the autocommand
 function M.note(args)
   local path = api.nvim_buf_get_name(args.buf)
   local is_copy = args.event == 'BufWritePost' and vim.fn.fnamemodify(args.file, ':p') ~= path -- `:write OTHER`
   if path ~= '' and vim.bo[args.buf].buftype == '' and not is_copy then
-    vim.b[args.buf].mcp_tools_read_stamp = M.of(uv.fs_stat(path))
+    M.set(args.buf, { read = paths.stamp(path) })
   end
-end
-
---- Returns the state that was read or written last; nil if it is unknown.
----@param bufnr integer
----@return string?
-function M.get(bufnr)
-  return vim.b[bufnr].mcp_tools_read_stamp
 end
 
 --- Starts to note; replaces the autocommand of plugin/mcp-tools.lua.

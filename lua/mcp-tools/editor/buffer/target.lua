@@ -79,8 +79,10 @@ local function with_buffer(ctx, bufnr, new, cb)
     return cb(nil, err)
   end
   local path = access.buffer_path(bufnr)
-  disk.refresh(bufnr, function(state)
-    if not vim.api.nvim_buf_is_loaded(bufnr) then
+  disk.refresh(bufnr, function(state, unreadable)
+    if unreadable then
+      return cb(nil, unreadable)
+    elseif not vim.api.nvim_buf_is_loaded(bufnr) then
       return cb(nil, buffers.gone(bufnr))
     end
     cb({

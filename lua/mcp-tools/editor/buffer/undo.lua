@@ -1,15 +1,17 @@
 --- The undo tree of a buffer: its states, by sequence number of `undotree()`, and their texts.
 ---
---- Other states are read from a copy that gets the tree through an undo file: in the buffer itself, the user would see
---- the change, and `changedtick` and marks would move.
+--- States other than the current one are read from a copy, which gets the tree through an undo file: in the buffer
+--- itself, the user would see the text change, and `changedtick` and marks would change.
 
 local errors = require('mcp-tools.errors')
-local save = require('mcp-tools.editor.buffer.save')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
 
 local M = {}
+
+--- Maximum number of states to search for the saved one: Neovim reads them at one go.
+local MAX_STATES = 1000
 
 ---@param seq integer
 ---@return mcp-tools.Error
@@ -25,7 +27,7 @@ local function run_in(bufnr, command)
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd(command)
   end)
-  return not ok and save.plain(thrown) or nil
+  return not ok and errors.plain(thrown) or nil
 end
 
 ---@param copy integer?
@@ -111,6 +113,35 @@ function M.texts(bufnr, seqs, ctx)
   end
   drop(copy)
   return texts, err
+end
+
+--- Calls a function with a copy of a buffer in its unmodified state: the one that was last read or written.
+---@generic T
+---@param bufnr integer loaded
+---@param pause fun() called between pieces of work
+---@param fn fun(copy: integer): T
+---@return T? result nil: the state is not in the undo tree, or that is too large to be searched
+function M.in_saved(bufnr, pause, fn)
+  local tree = vim.fn.undotree(bufnr)
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  local is_small = #tree.entries > 0 and tree.seq_last <= MAX_STATES
+  local copy = is_small and copy_of(bufnr, lines, pause) or nil
+  if not copy then
+    return nil
+  end
+  vim.bo[copy].buftype, vim.bo[copy].modified = '', true -- a scratch buffer is never modified
+  local result, saved = nil, M.saved(bufnr)
+  for i = 0, tree.seq_last do -- first the state of the last write by Neovim, then the earlier ones
+    local seq = i == 0 and saved or i <= tree.seq_cur and tree.seq_cur - i or i
+    local fault = run_in(copy, ('silent noautocmd undo %d'):format(seq))
+    if not fault and not vim.bo[copy].modified then
+      result = fn(copy)
+      break
+    end
+    pause()
+  end
+  drop(copy)
+  return result
 end
 
 ---@class mcp-tools.UndoStep

@@ -28,7 +28,7 @@ M.WILL_FAIL = 'The call will fail: '
 ---@return mcp-tools.ApprovedDiff
 function M.parse(text)
   local out, rows = { files = {}, notes = {} }, {}
-  local name, removed, added = nil, 0, 0 -- numbers of rows that the hunk still has
+  local name, removed, added = nil, 0, 0 -- numbers of rows left in the hunk
   for row in vim.gsplit(text, '\n', { plain = true }) do
     local sign = row:sub(1, 1)
     local old_count, new_count = row:match('^@@ %-%d+,?(%d*) %+%d+,?(%d*) @@')
@@ -64,7 +64,7 @@ end
 ---@param approved mcp-tools.ApprovedDiff
 ---@param name string
 ---@return boolean
-local function is_named(approved, name)
+local function is_without_diff(approved, name)
   local start = M.not_shown(name, ''):sub(1, -2)
   return vim.iter(approved.notes):any(function(row)
     return vim.startswith(row, start)
@@ -98,7 +98,8 @@ local function changed_rows(work, before, after)
   return (utf8.repair(table.concat(rows)))
 end
 
---- Returns whether a diff shows the change of a target: of its text or, with unsaved changes, of its file.
+--- Returns whether the approved diff is the change of a target. With unsaved changes, it may show the change of the
+--- file instead of that of the buffer.
 ---@param work mcp-tools.Task
 ---@param target mcp-tools.EditTarget
 ---@param approved mcp-tools.ApprovedDiff
@@ -109,7 +110,7 @@ local function is_shown(work, target, approved)
   local name = buffers.shown(target.bufnr):gsub('%c', '?')
   local shown = approved.files[name]
   if not shown then
-    return is_named(approved, name) or text_diff.are_equal(lines, after)
+    return is_without_diff(approved, name) or text_diff.are_equal(lines, after)
   end
   shown = utf8.repair(shown)
   local function fits(before)
@@ -127,7 +128,7 @@ local function is_shown(work, target, approved)
   return bytes ~= nil and fits((file_text.lines_of(file_text.decode(bytes))))
 end
 
---- Returns the error for edits that differ from the approved diff. It is checked once for each call.
+--- Returns an error if edits differ from the approved diff. Each call is checked only once.
 ---@param work mcp-tools.Task
 ---@param ctx mcp-tools.Ctx
 ---@param targets mcp-tools.EditTarget[] prepared

@@ -1,4 +1,4 @@
---- One edit of one buffer: applies it, undoes it, and publishes it. The same for files that are created.
+--- One edit of one buffer: applies, undoes and publishes it. Also publishes and deletes files that a call creates.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -14,7 +14,6 @@ local open = require('mcp-tools.editor.buffer.open')
 local position = require('mcp-tools.editor.position')
 local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
-local save = require('mcp-tools.editor.buffer.save')
 local text_edits = require('mcp-tools.editor.text.edits')
 
 local api, uv = vim.api, vim.uv
@@ -41,7 +40,7 @@ local M = {}
 ---@field modified boolean
 ---@field ends mcp-tools.TextEnds? line endings before, if the edit has changed them
 ---@field path string? nil until `finish`
----@field after string[]? the new text, including changes by autocommands of the write
+---@field after string[]? the new text; after `finish`, with changes by autocommands of the write
 ---@field changedtick integer? after the edit
 ---@field is_mixed boolean? the user changed the text before it was written, so the edit cannot be undone alone
 
@@ -81,7 +80,7 @@ local function break_undo(bufnr)
   api.nvim_set_option_value('undolevels', levels, { buf = bufnr })
 end
 
---- Returns edits sorted by position, with the line breaks of the buffer.
+--- Checks edits and sorts them by position.
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param is_exact? boolean a CR is part of the new text
@@ -90,7 +89,7 @@ end
 function M.ordered(bufnr, edits, is_exact)
   local count, lines = api.nvim_buf_line_count(bufnr), nil
   for _, edit in ipairs(edits) do
-    if not is_exact and edit.text:find('\r\n', 1, true) then -- then all lines are needed
+    if not is_exact and edit.text:find('\r\n', 1, true) then -- then every line is checked for a CR
       lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
       break
     end
@@ -165,12 +164,15 @@ function M.has_changed(done)
   return done.before ~= nil
 end
 
---- Returns whether the text of a loaded buffer has changed since an edit.
+--- Returns whether the text of a loaded buffer has changed since an edit. A write raises changedtick, too.
 ---@param done mcp-tools.EditDone
 ---@return boolean
 function M.is_overtaken(done)
   local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
-  return is_loaded and done.changedtick ~= nil and done.changedtick ~= api.nvim_buf_get_changedtick(done.bufnr)
+  if not is_loaded or not done.changedtick or done.changedtick == api.nvim_buf_get_changedtick(done.bufnr) then
+    return false
+  end
+  return not done.after or not text_diff.are_equal(api.nvim_buf_get_lines(done.bufnr, 0, -1, false), done.after)
 end
 
 --- Undoes an edit and keeps the views of windows. A branch of the undo tree remains. Fails if the user has changed the
@@ -179,10 +181,7 @@ end
 ---@return boolean ok
 function M.undo(done)
   local bufnr = done.bufnr
-  if not api.nvim_buf_is_loaded(bufnr) then
-    return false
-  elseif done.is_mixed or M.is_overtaken(done) then
-    log.error('%s was changed during an edit that failed, so its part of the edit remains', buffers.shown(bufnr))
+  if not api.nvim_buf_is_loaded(bufnr) or done.is_mixed or M.is_overtaken(done) then
     return false
   end
   if done.ends then
@@ -192,13 +191,20 @@ function M.undo(done)
     pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd(('silent undo %d'):format(done.seq))
     end)
-    if not text_diff.are_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then -- there is no undo tree
+    -- Without an undo tree, `:undo` changes nothing.
+    if not text_diff.are_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), done.before) then
       log.guard('undoing an edit', api.nvim_buf_set_lines, bufnr, 0, -1, false, done.before)
     end
-    highlighting.guard(bufnr)
   end)
   vim.bo[bufnr].modified = done.modified
   return true
+end
+
+---@param done mcp-tools.EditDone
+local function note_text(done)
+  local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
+  done.changedtick = is_loaded and api.nvim_buf_get_changedtick(done.bufnr) or 0
+  done.after = done.before and is_loaded and garbage.without(api.nvim_buf_get_lines, done.bufnr, 0, -1, false) or nil
 end
 
 --- Applies edits to a buffer, all or none.
@@ -231,6 +237,7 @@ function M.change(bufnr, edits, changedtick, opts)
   if ends and not vim.deep_equal(ends, ends_now) then
     done.ends = ends_now
     set_ends(bufnr, ends)
+    vim.bo[bufnr].modified = true -- a change of 'endofline' alone does not set it
   end
   if #parts == 0 and not done.ends then
     return done
@@ -255,22 +262,20 @@ function M.change(bufnr, edits, changedtick, opts)
   if not ok then
     M.undo(done)
     local text = '%s cannot be edited now: %s'
-    return nil, errors.new('busy', text:format(buffers.shown(bufnr), save.plain(thrown)))
+    return nil, errors.new('busy', text:format(buffers.shown(bufnr), errors.plain(thrown)))
   end
-  done.changedtick = api.nvim_buf_get_changedtick(bufnr)
+  note_text(done)
   return done
 end
 
 --- Stores the new text in `done`. Changes by autocommands of the write, such as a formatter, are part of the edit.
 ---@param done mcp-tools.EditDone
 function M.finish(done)
-  local is_loaded = api.nvim_buf_is_loaded(done.bufnr)
+  note_text(done)
   done.path = api.nvim_buf_is_valid(done.bufnr) and api.nvim_buf_get_name(done.bufnr) or ''
-  done.changedtick = is_loaded and api.nvim_buf_get_changedtick(done.bufnr) or 0
-  if done.steps and is_loaded then
+  if done.steps and api.nvim_buf_is_loaded(done.bufnr) then
     done.steps[2] = vim.fn.undotree(done.bufnr).seq_last
   end
-  done.after = done.before and is_loaded and garbage.without(api.nvim_buf_get_lines, done.bufnr, 0, -1, false) or nil
 end
 
 --- Adds a change to the history and announces it: `User McpToolsEdit`.
@@ -278,6 +283,9 @@ end
 ---@param fields mcp-tools.ChangeFields
 ---@return integer? id
 function M.publish_change(ctx, fields)
+  if ctx and ctx.call then
+    ctx.call.has_changes = true
+  end
   local id = history.note(ctx, fields)
   log.guard('an autocommand for User McpToolsEdit', api.nvim_exec_autocmds, 'User', {
     pattern = 'McpToolsEdit',
@@ -336,7 +344,7 @@ local function check_created(path, lines, cb)
   end)
 end
 
---- Cleans up after the file was deleted. A buffer in a window stays, marked as modified.
+--- Cleans up after a file was deleted. A buffer in a window stays, marked as modified.
 ---@param path string
 local function close_buffer(path)
   disk.notify_servers(path, 'Deleted')

@@ -2,6 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffer_change = require('mcp-tools.editor.edit.change')
+local client_versions = require('mcp-tools.editor.edit.client_versions')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
@@ -10,7 +11,6 @@ local file_text = require('mcp-tools.files.text')
 local log = require('mcp-tools.log')
 local paths = require('mcp-tools.files.paths')
 local read = require('mcp-tools.privacy.read')
-local read_state = require('mcp-tools.editor.edit.read_state')
 local task = require('mcp-tools.util.task')
 
 local uv = vim.uv
@@ -60,7 +60,7 @@ end
 ---@param fd integer
 ---@param path string
 ---@return any path string; nil: unknown
-local function place_of(work, fd, path)
+local function real_path_of(work, fd, path)
   return work:await(function(done)
     read.real_path(fd, path, vim.schedule_wrap(done))
   end)
@@ -76,13 +76,13 @@ local function write_new(work, path, text)
     return not_created(path, problem)
   end
   local at, elsewhere = 0, 'it was replaced after it was approved'
-  problem = place_of(work, fd, path) ~= path and elsewhere or nil
+  problem = real_path_of(work, fd, path) ~= path and elsewhere or nil
   while at < #text and not problem do
     local count
     count, problem = work:uv(uv.fs_write, fd, text:sub(at + 1), at)
     at = at + (count or 0)
   end
-  local real = place_of(work, fd, path)
+  local real = real_path_of(work, fd, path)
   problem = problem or real ~= path and elsewhere or nil
   if problem and real then
     work:uv(uv.fs_unlink, real) -- not `path`, which may be another file
@@ -152,14 +152,14 @@ function M.file(ctx, path, text)
   return { path = path, shown = access.shown(path, ctx.root), lines = lines, directories = directories, note = note }
 end
 
---- Records files that a call has created: in the history, and that the client knows their text.
+--- Records a file that a call has created in the history, and that the client knows its text.
 ---@param ctx mcp-tools.Ctx
 ---@param created mcp-tools.CreatedFile
 function M.record(ctx, created)
   disk.notify_servers(created.path, 'Created')
   edit.record_created(created.path, created.lines, ctx)
   if not (created.note and created.note.edited) then
-    read_state.note(ctx, created)
+    client_versions.note(ctx, created)
   end
 end
 

@@ -224,13 +224,14 @@ function M.origins(ctx, targets)
   return origins
 end
 
+--- Reverts the edits that the user has rejected: the accepted hunks of a proposal of the original text.
 ---@param proposal mcp-tools.Proposal
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)
 local function revert_rejected(proposal, revert)
   proposal:sync()
   if proposal.made then
-    local is_rejected = #proposal.hunks > 0 and #proposal:rejected() == 0
-    return is_rejected
+    local is_reverted = #proposal.hunks > 0 and #proposal:rejected() == 0
+    return is_reverted
       and buffer_change.delete_created(proposal.path, proposal.base, function(err)
         if err then
           log.error('cannot delete a rejected new file: %s', err.message)
@@ -243,7 +244,7 @@ local function revert_rejected(proposal, revert)
   end
 end
 
---- Opens a review of applied edits, in which the user can revert each hunk.
+--- Opens a review of applied edits. It proposes the original text: accepting a hunk reverts it.
 ---@param ctx mcp-tools.Ctx
 ---@param origins table<integer, string[]>
 ---@param revert fun(bufnr: integer, edits: mcp-tools.Edit[], path: string)

@@ -121,13 +121,13 @@ function M.is_of(change, ctx)
 end
 
 --- Returns the edits, newest first.
----@param place? { path: string?, bufnr: integer? } only those of a buffer, or of a file or directory
+---@param where? { path: string?, bufnr: integer? } only those of a buffer, or of a file or directory
 ---@return mcp-tools.Change[]
-function M.list(place)
-  local name, resolved = place and place.path or '', {}
+function M.list(where)
+  local name, resolved = where and where.path or '', {}
   local wanted = vim.startswith(name, '/') and paths.resolve(name)
   local function is_wanted(change)
-    if not place or place.bufnr and change.bufnr == place.bufnr then
+    if not where or where.bufnr and change.bufnr == where.bufnr then
       return true
     end
     local path = resolved[change.path] or paths.resolve(change.path)
@@ -195,7 +195,7 @@ function M.place(change)
   return back[1].start, undone
 end
 
---- Lets the edits of a file or directory follow it to another path.
+--- Updates the paths of edits after a file or directory was moved.
 ---@param from string resolved
 ---@param to string resolved
 function M.moved(from, to)

@@ -4,8 +4,10 @@
 
 local access = require('mcp-tools.privacy.access')
 local approved = require('mcp-tools.editor.edit.approved')
+local autocommands = require('mcp-tools.editor.buffer.autocommands')
 local buffer_change = require('mcp-tools.editor.edit.change')
 local buffers = require('mcp-tools.editor.buffer')
+local client_versions = require('mcp-tools.editor.edit.client_versions')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
 local history = require('mcp-tools.editor.edit.history')
@@ -15,14 +17,13 @@ local log = require('mcp-tools.log')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.instances.project')
 local read = require('mcp-tools.privacy.read')
-local read_state = require('mcp-tools.editor.edit.read_state')
 local save = require('mcp-tools.editor.buffer.save')
 local task = require('mcp-tools.util.task')
 local text_diff = require('mcp-tools.editor.text.diff')
 local text_edits = require('mcp-tools.editor.text.edits')
 local time_slice = require('mcp-tools.util.time_slice')
 
-local api = vim.api
+local api, uv = vim.api, vim.uv
 
 local M = {}
 
@@ -105,8 +106,9 @@ end
 ---@field state mcp-tools.DiskState?
 ---@field prepared mcp-tools.PreparedEdits?
 ---@field done mcp-tools.EditDone?
----@field version mcp-tools.FileVersion? with exactly the edits
+---@field version mcp-tools.FileVersion? with the edits and no other changes
 ---@field written boolean?
+---@field is_damaged boolean? only a part was written
 ---@field bytes string? of the file before it was written, if the user had unsaved changes
 ---@field gone string? path of a buffer that was closed during review
 
@@ -147,10 +149,12 @@ local function gather(work, items, ctx, targets)
       ends = item.ends,
     }
     table.insert(targets, target)
-    target.state = work:await(function(done)
+    target.state, err = work:await(function(done)
       disk.refresh(bufnr, done)
     end)
-    if target.state == 'gone' and target.unseen then -- writing it would create the file again
+    if err then
+      return err
+    elseif target.state == 'gone' and target.unseen then -- writing it would create the file again
       open.drop(bufnr, ctx)
       return errors.new('not_found', ('%s was deleted'):format(access.shown(target.path, project.root())))
     end
@@ -167,54 +171,103 @@ local function gather(work, items, ctx, targets)
   end
 end
 
---- Restores the file of a buffer in which the user had unsaved changes, which stay unsaved.
+--- Restores the file of a buffer. Changes that the user had not saved stay unsaved.
 ---@param target mcp-tools.EditTarget
+---@return string? problem
 local function restore(target)
-  local file, problem = io.open(target.path, 'wb')
-  local ok = file ~= nil
-  if file then
-    ok, problem = file:write(target.bytes)
-    file:close()
-    save.acknowledge(target.bufnr)
-    vim.bo[target.bufnr].modified = true
+  vim.bo[target.bufnr].modified = true -- otherwise a damaged file would be read again
+  if not target.bytes then
+    local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
+    return err and err.message
   end
-  if not ok then
-    log.error('cannot undo an edit of several files completely: %s', problem)
+  local file, problem = io.open(target.path, 'wb')
+  if not file then
+    return problem
+  end
+  local is_written, fault = file:write(target.bytes)
+  local is_closed, at_end = file:close()
+  if not is_written or not is_closed then
+    return fault or at_end
+  end
+  save.acknowledge(target.bufnr)
+  disk.note_read(target.bufnr, uv.fs_stat(target.path))
+  vim.bo[target.bufnr].modified = true
+end
+
+--- Returns whether a buffer and its file are as the edit has written them. An unmodified buffer whose file has changed
+--- is read again.
+---@param target mcp-tools.EditTarget
+---@return boolean
+local function is_as_written(target)
+  return disk.check(target.bufnr) == 'same' and access.buffer_path(target.bufnr) == target.path
+end
+
+--- Undoes an edit and restores its file, unless the user or another process has changed them since.
+---@param target mcp-tools.EditTarget
+---@return string? problem why the edit remains
+local function undo(target)
+  local done, bufnr = target.done, target.bufnr
+  local is_loaded = api.nvim_buf_is_loaded(bufnr)
+  -- An autocommand may already have written the buffer.
+  local is_written = target.written or target.path and is_loaded and not vim.bo[bufnr].modified
+  local is_file_changed = is_written or target.is_damaged
+  if not done or not buffer_change.has_changed(done) then
+    return nil
+  elseif not is_loaded then
+    return is_file_changed and 'it was closed' or nil
+  elseif is_written and not is_as_written(target) or not buffer_change.undo(done) then
+    return 'it has changed since'
+  end
+  local problem = is_file_changed and restore(target)
+  if problem then
+    vim.bo[bufnr].buflisted = true -- the user has to write it
+    return 'the file could not be restored: ' .. problem
   end
 end
 
 --- Undoes all edits, restores the files, and unloads what was loaded.
 ---@param targets mcp-tools.EditTarget[]
 ---@param ctx mcp-tools.Ctx?
-local function undo_all(targets, ctx)
+---@param err mcp-tools.Error why the edits are undone
+---@return mcp-tools.Error # with what could not be undone
+local function undo_all(targets, ctx, err)
   for i = #targets, 1, -1 do
     local target = targets[i]
-    local is_undone = target.done and buffer_change.has_changed(target.done) and buffer_change.undo(target.done)
-    if is_undone and target.written and target.bytes then
-      restore(target)
-    elseif is_undone and target.written then
-      local err = save.now(target.bufnr, { path = target.path, overwrite = true, keep_end = true, as_is = true })
-      if err then
-        log.error('cannot undo an edit of several files completely: %s', err.message)
-      end
+    local name = target.path and access.shown(target.path, project.root()) or ('buffer %d'):format(target.bufnr)
+    local problem = undo(target)
+    if problem then
+      local text = ('the edit of %s was not undone: %s'):format(name, problem)
+      log.error('%s', text)
+      -- `stale` would mean that nothing was changed.
+      local code = err.code == 'stale' and 'tool_error' or err.code
+      err = vim.tbl_extend('force', err, { code = code, message = ('%s; %s'):format(err.message, text) })
+    elseif target.is_damaged then
+      err = errors.new(err.code, err.message .. '; the file was restored')
     end
     if target.new then
       open.drop(target.bufnr, ctx)
     end
   end
+  return err
 end
 
 --- Returns whether a file is written. The target's option has precedence.
 ---@param target mcp-tools.EditTarget
 ---@param write boolean?
 ---@return boolean
-local function is_wanted(target, write)
+local function should_write(target, write)
   if target.write ~= nil then
     return target.write
   elseif write ~= nil then
     return write
   end
   return target.unseen
+end
+
+---@param target mcp-tools.EditTarget
+---@return boolean
+local function is_modified(target)
+  return api.nvim_buf_is_loaded(target.bufnr) and vim.bo[target.bufnr].modified
 end
 
 --- Edits and writes all targets, with pauses between files.
@@ -232,7 +285,8 @@ local function change_all(work, targets, opts)
     if i > 1 then
       pause()
     end
-    local err, is_written = cancelled(), is_wanted(target, opts.write)
+    work:await(autocommands.when_over)
+    local err, is_written = cancelled(), should_write(target, opts.write)
     if not err and not target.gone then
       local change = { ends = target.ends, prepared = target.prepared, lines = target.lines }
       err = is_written and target.state == 'conflict' and save.conflict(target.bufnr) or nil
@@ -243,7 +297,7 @@ local function change_all(work, targets, opts)
     if err then
       return err
     end
-    target.version = read_state.version(target)
+    target.version = client_versions.version(target)
     if target.done and is_written and buffer_change.has_changed(target.done) then
       table.insert(to_write, target)
     elseif target.done then
@@ -252,24 +306,28 @@ local function change_all(work, targets, opts)
   end
   for _, target in ipairs(to_write) do
     pause()
-    local err = cancelled()
-    if err then
-      return err
-    end
     local done = target.done --[[@as mcp-tools.EditDone]]
-    if done.modified and target.path then
+    if done.modified and is_modified(target) and target.path then
       target.bytes = work:await(function(read_done)
         read.read(target.path, open.MAX_BYTES, read_done)
       end)
     end
+    work:await(autocommands.when_over)
+    local err = cancelled()
+    if err then
+      return err
+    end
     done.is_mixed = buffer_change.is_overtaken(done)
-    err = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
+    target.bytes = is_modified(target) and target.bytes or nil -- nil if an autocommand has written it meanwhile
+    err, target.is_damaged = save.now(target.bufnr, { path = target.path, keep_end = target.ends ~= nil })
+    local state = not err and disk.check(target.bufnr) -- reads what a command of `BufWritePost` has written
     buffer_change.finish(done)
     if err then
       return err
     end
-    local now = read_state.version(target)
-    target.version = read_state.is_same(target.version, now) and now or nil -- a formatter, or the user
+    local now = client_versions.version(target)
+    -- nil after changes by a formatter or the user
+    target.version = state == 'same' and client_versions.is_same(target.version, now) and now or nil
     target.written = true
   end
 end
@@ -291,7 +349,7 @@ end
 --- reverted.
 ---@param bufnr integer before the change
 ---@return boolean
-local function is_to_write(bufnr)
+local function should_write_reverted(bufnr)
   return buffers.is_unseen(bufnr) or not vim.bo[bufnr].modified and not save.refusal(bufnr)
 end
 
@@ -299,11 +357,11 @@ end
 ---@param bufnr integer
 ---@param edits mcp-tools.Edit[]
 ---@param path string
-local function revert_rejected(bufnr, edits, path)
+local function revert_edits(bufnr, edits, path)
   if not api.nvim_buf_is_loaded(bufnr) then
     return log.error('%s was closed before its rejected edits could be reverted', path)
   end
-  local item = { bufnr = bufnr, edits = edits, write = is_to_write(bufnr) }
+  local item = { bufnr = bufnr, edits = edits, write = should_write_reverted(bufnr) }
   M.apply_all({ item }, {}, function(_, err)
     if err then
       log.error('cannot revert rejected edits: %s', err.message)
@@ -319,7 +377,7 @@ function M.record_created(path, lines, ctx)
   local hunks = { { line = 1, removed = 0, added = #lines } }
   buffer_change.publish_change(ctx, { path = path, before = {}, after = lines, hunks = hunks, is_new = true })
   if #lines > 0 then
-    edit_review.after_new(ctx, path, revert_rejected)
+    edit_review.after_new(ctx, path, revert_edits)
   end
 end
 
@@ -375,7 +433,7 @@ function M.apply_all(items, opts, cb)
     end
     local origins, known = edit_review.origins(ctx, targets), {}
     for i, target in ipairs(ctx and targets or {}) do
-      known[i] = read_state.is_known(ctx, target)
+      known[i] = client_versions.is_known(ctx, target)
     end
     err = change_all(work, targets, opts)
     if err then
@@ -396,7 +454,7 @@ function M.apply_all(items, opts, cb)
     -- Nothing waits from here on: what is noted is what the call returns.
     for i, target in ipairs(targets) do
       if known[i] and target.version and not (files.edited or target.gone) then
-        read_state.note(ctx, target, target.version)
+        client_versions.note(ctx, target, target.version)
       end
     end
     for i, target in ipairs(targets) do
@@ -408,7 +466,7 @@ function M.apply_all(items, opts, cb)
       end
     end
     if ctx and origins then
-      edit_review.after(ctx, origins, revert_rejected)
+      edit_review.after(ctx, origins, revert_edits)
     end
   end
   task.run({}, apply, function(ok, thrown)
@@ -416,10 +474,12 @@ function M.apply_all(items, opts, cb)
       log.error('an edit failed: %s', thrown)
       err = errors.new('execution_error', 'the edit failed: ' .. tostring(thrown):match('[^\n]*'))
     end
-    if err then
-      undo_all(targets, ctx)
+    if not err then
+      return cb(files)
     end
-    cb(not err and files or nil, err)
+    autocommands.when_over(function()
+      cb(nil, undo_all(targets, ctx, err))
+    end)
   end)
 end
 
@@ -465,7 +525,7 @@ local function revert_in(change, bufnr, cb)
     return cb(nil, err)
   end
   local item = { bufnr = bufnr, edits = hunk_list.edits(hunks), changedtick = api.nvim_buf_get_changedtick(bufnr) }
-  M.apply_all({ item }, { write = is_to_write(bufnr) }, function(files, failed)
+  M.apply_all({ item }, { write = should_write_reverted(bufnr) }, function(files, failed)
     if not files then
       return cb(nil, failed)
     end

@@ -7,11 +7,11 @@ local approved = require('mcp-tools.editor.edit.approved')
 local read = require('mcp-tools.privacy.read')
 local buffers = require('mcp-tools.editor.buffer')
 local contents = require('mcp-tools.editor.buffer.contents')
+local disk = require('mcp-tools.editor.buffer.disk')
 local edit = require('mcp-tools.editor.edit')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
 local project = require('mcp-tools.instances.project')
-local read_stamp = require('mcp-tools.editor.buffer.read_stamp')
 local text_edits = require('mcp-tools.editor.text.edits')
 local text_diff = require('mcp-tools.editor.text.diff')
 
@@ -25,10 +25,11 @@ M.READING = 'Reading the file; the diff appears here.'
 --- Lines of context around each change. With more, fewer changes fit on the first screen.
 M.CONTEXT = 1
 local CONTEXT = M.CONTEXT
---- Maximum number of lines of an edited text, and of bytes of a new one: a diff is computed in one go.
+--- Maximum number of lines of an edited text, and of bytes of a new one: the diff is computed on the main thread.
 local MAX_LINES, MAX_NEW = 8000, 200000
 
---- Returns why a file cannot be read. Only ENOENT fails; other errors may be gone when the call runs.
+--- Returns the text of a question about a file that cannot be read. Only a missing file is an error; other problems may
+--- be gone when the call runs.
 ---@param name string
 ---@param fault string?
 ---@param code string?
@@ -63,8 +64,8 @@ end
 ---@field is_written boolean? the file is written, with unsaved changes of the user
 ---@field is_replaced boolean? unsaved changes of the user are replaced; the diff says so
 
---- Returns the text of a target that would be edited, and that of its file if it is another. An unmodified buffer is
---- read again before the edit if its file has changed.
+--- Returns the text of a target that would be edited, and that of its file if the buffer has unsaved changes. An
+--- unmodified buffer whose file has changed is read again before the edit, so its text is that of the file.
 ---@param found { bufnr: integer?, path: string? }
 ---@param opts mcp-tools.PreviewOpts
 ---@return string[]? lines
@@ -86,9 +87,7 @@ local function texts_of(found, opts)
   end
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   -- A text that was read in another encoding differs from that of its file, although it is up to date.
-  local stamp = on_disk and not is_modified and read_stamp.get(bufnr)
-  local is_current = stamp and stamp == read_stamp.of(vim.uv.fs_stat(path)) or false
-  if on_disk and not is_modified and not is_current then
+  if on_disk and not is_modified and not disk.is_current(bufnr, path) then
     lines = on_disk
   end
   return lines, nil, file_text.kept_ends_of(bufnr), is_modified and on_disk or nil
@@ -182,17 +181,17 @@ function M.of_write(args, again)
   elseif not found.bufnr then
     return nil, errors.new('not_found', ('%s is not open, so there is nothing to write'):format(args.path))
   end
-  local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
+  local name, count = access.shown(found.path, project.root()), api.nvim_buf_line_count(found.bufnr)
+  if count > MAX_LINES then
+    return approved.not_shown(name, ('it has %d lines.'):format(count))
+  end
   local before, fault, code = contents.lines_on_disk(found.path, found.bufnr, again)
   if code == read.READING then
     return M.READING
   elseif not before and code ~= 'ENOENT' then
     return ('The diff cannot be shown: %s'):format(fault)
   end
-  local name = access.shown(found.path, project.root())
-  if #now > MAX_LINES then
-    return approved.not_shown(name, ('it has %d lines.'):format(#now))
-  end
+  local now = api.nvim_buf_get_lines(found.bufnr, 0, -1, false)
   local old = before and side('a/', name) or '/dev/null'
   local text = text_diff.unified(before or {}, now, { old = old, new = side('b/', name), context = CONTEXT })
   return text ~= '' and text or 'Nothing would change.'

@@ -19,7 +19,7 @@ local VERY_LONG = 20000
 local MAX = 150000
 
 --- One difference: `[2]` lines from the 1-based line `[1]` of the old text became `[4]` lines from line `[3]` of the
---- new one. If a count is 0, its line is the one after that position.
+--- new one. If a count is 0, its line is the one that follows.
 ---@alias mcp-tools.LineSpan integer[]
 
 --- Counts the equal lines at the beginning of two texts and, among the remaining ones, at the end.

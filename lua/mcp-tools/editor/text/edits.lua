@@ -46,7 +46,7 @@ local function split(text)
   return lines
 end
 
---- Returns edits with the line breaks of the text: CR LF is a line break unless some line of the text ends with CR.
+--- Replaces CR LF in the new texts by LF, unless some line of the old text ends with CR.
 ---@param edits mcp-tools.Edit[]
 ---@param count integer lines of the text
 ---@param line_of fun(row: integer): string
@@ -96,8 +96,8 @@ local function joined(list, line_of)
   return out
 end
 
---- Merges the edits that reach the line after the last one into one that ends inside the text. The remaining text must
---- not end with a line break, so if the end is deleted, the line break before it is deleted too.
+--- Merges the edits that reach the line after the last one into one that ends inside the text. If the last lines are
+--- deleted, the line break before them is deleted too.
 ---@param list mcp-tools.Edit[] ordered, without overlaps; the merged ones are removed
 ---@param count integer
 ---@param line_of fun(row: integer): string

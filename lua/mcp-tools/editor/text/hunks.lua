@@ -14,10 +14,15 @@ local M = {}
 ---@field verdict 'accepted'|'rejected'|nil
 ---@field reason string? of a rejection
 ---@field edited boolean? the user has changed the proposed lines
----@field form string? describes a change of only line breaks or the encoding
----@field skip integer? number of new lines that are not drawn, because the others are read
----@field rest boolean? new lines after those that are drawn are left
----@field was_read boolean? its end was on the screen, in a review that is decided as a whole
+---@field form string? describes a change that is not in the lines, such as of line breaks or the encoding
+---@field cut boolean? not all of the new lines are drawn
+---@field seen mcp-tools.HunkSeen? what was on the screen
+
+---@class mcp-tools.HunkSeen
+---@field old integer? number of old lines, from the first on
+---@field new integer? number of new lines, from the first on
+---@field virtual integer? number of virtual lines
+---@field all boolean? all of the hunk was on the screen
 
 ---@param old string[]
 ---@param new string[]

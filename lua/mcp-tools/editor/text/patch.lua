@@ -16,7 +16,7 @@ local MAX_BYTES, MAX_HEADER = 500000, 100
 local MAX_COMPARED = 2000000
 --- Number of lines between two pauses.
 local AT_ONCE = 5000
---- Maximum number of lines that are named before a hunk.
+--- Maximum number of anchors of a hunk.
 local MAX_ANCHORS = 10
 --- Maximum number of bytes of a hunk in an error.
 local MAX_QUOTED = 600
@@ -25,7 +25,7 @@ local QUICK = 1000000
 
 ---@class mcp-tools.PatchHunk
 ---@field line integer? 1-based line of the old text where it begins
----@field after string[]? lines before it, each the first one after the previous, as in `@@ class Parser`
+---@field after string[]? anchors, such as in `@@ class Parser`: lines that occur before it, in this order
 ---@field at_end boolean? it is at the end of the file
 ---@field rows string[] each with its first character: ' ', '-' or '+'
 
@@ -67,7 +67,7 @@ end
 ---@return mcp-tools.Error? err
 local function parse_unified(lines)
   local files, hunk, old = {}, nil, nil
-  local left_old, left_new = 0, 0 -- rows that the hunk still has
+  local left_old, left_new = 0, 0 -- rows left in the hunk
   for number, row in ipairs(lines) do
     local start, old_count, new_count = row:sub(1, MAX_HEADER):match('^@@ %-(%d+),?(%d*) %+%d+,?(%d*) @@')
     if left_old > 0 or left_new > 0 then
@@ -190,8 +190,8 @@ function M.parse(text)
     count = count + #file.hunks
   end
   if count == 0 or count > MAX_HUNKS then
-    local text_ = count == 0 and 'neither a unified diff nor apply_patch text' or 'more than %d hunks'
-    return nil, errors.new('validation_error', 'patch: ' .. text_:format(MAX_HUNKS))
+    local problem = count == 0 and 'neither a unified diff nor apply_patch text' or 'more than %d hunks'
+    return nil, errors.new('validation_error', 'patch: ' .. problem:format(MAX_HUNKS))
   end
   return files
 end
@@ -209,7 +209,7 @@ function M.new_text(file)
   return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
 end
 
---- The lines of a file, to find those that are named before hunks.
+--- The text of a file, indexed to find the anchors of hunks.
 ---@class mcp-tools.PatchText
 ---@field text string
 ---@field starts integer[] first byte of each line
@@ -232,7 +232,7 @@ local function indexed(lines, pause)
   return { text = '\n' .. table.concat(lines, '\n') .. '\n', starts = starts, rows_of = rows_of }
 end
 
---- Finds lines from a line on; the place nearest to `goal`.
+--- Finds the occurrence of lines that is nearest to `goal`, at `from` or later.
 ---@param lines string[]
 ---@param wanted string[] at least one
 ---@param from integer 1-based line
@@ -279,7 +279,8 @@ local function at_least(list, value)
   return low
 end
 
---- Returns the first line after the anchors of a hunk: each is the next line with this text, else the next that has it.
+--- Returns the line after the last anchor of a hunk. Each anchor is the next line that equals it or, if there is none,
+--- the next one that contains it; surrounding white space is ignored.
 ---@param whole mcp-tools.PatchText
 ---@param hunk mcp-tools.PatchHunk
 ---@param from integer 1-based
@@ -304,17 +305,17 @@ end
 
 --- Returns where a hunk begins.
 ---@param lines string[]
----@param known { index: (fun(): mcp-tools.PatchText), trimmed: fun(): string[] }
+---@param lazy { index: (fun(): mcp-tools.PatchText), trimmed: fun(): string[] }
 ---@param hunk mcp-tools.PatchHunk
 ---@param wanted string[] its old lines
 ---@param from integer 1-based line after the previous hunk
 ---@param shift integer how far the previous hunk was from its line
 ---@return integer? row
 ---@return string? problem
-local function locate(lines, known, hunk, wanted, from, shift)
+local function locate(lines, lazy, hunk, wanted, from, shift)
   local missing
   if hunk.after and #hunk.after > 0 then
-    from, missing = after_anchors(known.index(), hunk, from)
+    from, missing = after_anchors(lazy.index(), hunk, from)
   end
   if not from then
     return nil, ('the line %q was not found'):format(utf8.cut(missing --[[@as string]], MAX_QUOTED))
@@ -324,7 +325,7 @@ local function locate(lines, known, hunk, wanted, from, shift)
   end
   local goal = hunk.line and hunk.line + shift or hunk.at_end and #lines - #wanted + 1 or from
   local found = nearest(lines, wanted, from, goal)
-    or nearest(known.trimmed(), vim.tbl_map(strings.trim_end, wanted), from, goal)
+    or nearest(lazy.trimmed(), vim.tbl_map(strings.trim_end, wanted), from, goal)
   if found then
     return found
   end
@@ -349,7 +350,7 @@ end
 function M.edits(lines, hunks, pause)
   local edits, from, shift = {}, 1, 0
   local index, trimmed
-  local known = {
+  local lazy = {
     index = function()
       index = index or indexed(lines, pause)
       return index
@@ -366,7 +367,7 @@ function M.edits(lines, hunks, pause)
         table.insert(wanted, row:sub(2))
       end
     end
-    local at, problem = locate(lines, known, hunk, wanted, from, shift)
+    local at, problem = locate(lines, lazy, hunk, wanted, from, shift)
     if not at then
       return nil, errors.new('not_found', ('patch: hunk %d: %s'):format(i, problem))
     end

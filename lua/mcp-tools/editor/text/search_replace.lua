@@ -275,6 +275,7 @@ local function nearest(lines, search, pause)
   return best(found, MAX_NEAR)
 end
 
+--- Returns what an error about a text that was not found says in addition: the most similar places.
 ---@param lines string[]
 ---@param search string
 ---@param pause fun()
@@ -329,7 +330,7 @@ end
 --- Returns the places of a text that edits replace; places that overlap an earlier one are left out.
 ---@param found mcp-tools.SearchPlace[]
 ---@return mcp-tools.SearchPlace[]
-local function apart(found)
+local function without_overlaps(found)
   local list, row, col = {}, 0, 0
   for _, at in ipairs(found) do
     if at.row > row or at.row == row and at.col >= col then
@@ -340,6 +341,7 @@ local function apart(found)
   return list
 end
 
+--- Returns the error text for a text that occurs several times.
 ---@param found mcp-tools.SearchPlace[]
 ---@return string
 local function repeated(found)
@@ -389,7 +391,7 @@ function M.edits(lines, list, opts)
       elseif #found > MAX_REPLACED then
         return nil, fault(i, 'validation_error', ('replace_all: more than %d places'):format(MAX_REPLACED))
       end
-      for _, at in ipairs(apart(found)) do
+      for _, at in ipairs(without_overlaps(found)) do
         local made = edit(at.row, at.col, at.end_row, at.end_col, one.new_text)
         made.index = i
         table.insert(out, made)

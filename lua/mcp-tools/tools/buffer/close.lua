@@ -3,23 +3,21 @@
 local buffers = require('mcp-tools.editor.buffer')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
-local save = require('mcp-tools.editor.buffer.save')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Returns why a buffer cannot be closed.
+--- Throws an error value if the buffer cannot be closed.
 ---@param bufnr integer
 ---@param shown string
 ---@param discard boolean
----@return mcp-tools.Error?
-local function refusal(bufnr, shown, discard)
+local function check(bufnr, shown, discard)
   if #vim.fn.win_findbuf(bufnr) > 0 then
-    return errors.new('busy', ('%s is shown in a window; the user can close it'):format(shown))
+    error(errors.new('busy', ('%s is shown in a window; the user can close it'):format(shown)), 0)
   elseif vim.bo[bufnr].buftype == 'terminal' then
-    return errors.new('tool_error', ('%s is a terminal, which this tool does not close'):format(shown))
+    error(errors.new('tool_error', ('%s is a terminal, which this tool does not close'):format(shown)), 0)
   elseif vim.bo[bufnr].modified and not discard then
     local text = '%s has unsaved changes; write them (file_save), or discard them with discard = true'
-    return errors.new('tool_error', text:format(shown))
+    error(errors.new('tool_error', text:format(shown)), 0)
   end
 end
 
@@ -37,37 +35,25 @@ return {
     return args.discard and 'it discards the unsaved changes shown here' or false
   end,
   preview = function(args, again)
-    local found, err = buffers.find(args)
-    if not found then
-      return nil, err
-    elseif not found.bufnr then
+    local found = errors.unwrap(buffers.find(args))
+    if not found.bufnr then
       return 'It is not open.'
     end
-    err = refusal(found.bufnr, buffers.shown(found.bufnr), args.discard)
-    if err then
-      return nil, err
-    end
+    check(found.bufnr, buffers.shown(found.bufnr), args.discard)
     return edit_preview.of_write(args, again)
   end,
-  execute = function(ctx, args)
-    target.find(ctx, args, {}, function(found, err)
-      if ctx:cancelled() then
-        return
-      elseif not found then
-        return ctx(nil, err)
-      elseif not found.bufnr then
-        return ctx({ path = (utf8.repair(found.shown)), closed = false, note = 'it is not open' })
-      end
-      err = refusal(found.bufnr, found.shown, args.discard)
-      if err then
-        return ctx(nil, err)
-      end
-      local ok, thrown = pcall(vim.cmd, ('silent bdelete%s %d'):format(args.discard and '!' or '', found.bufnr))
-      if not ok then
-        return ctx(nil, errors.new('tool_error', ('%s was not closed: %s'):format(found.shown, save.plain(thrown))))
-      end
-      ctx({ path = (utf8.repair(found.shown)), bufnr = found.bufnr, closed = true })
-    end)
+  run = function(ctx, args)
+    local found = errors.unwrap(target.await(ctx, args, {}))
+    local path = utf8.repair(found.shown)
+    if not found.bufnr then
+      return { path = path, closed = false, note = 'it is not open' }
+    end
+    check(found.bufnr, found.shown, args.discard)
+    local ok, thrown = pcall(vim.cmd, ('silent bdelete%s %d'):format(args.discard and '!' or '', found.bufnr))
+    if not ok then
+      return nil, errors.new('tool_error', ('%s was not closed: %s'):format(found.shown, errors.plain(thrown)))
+    end
+    return { path = path, bufnr = found.bufnr, closed = true }
   end,
   render = function(value)
     return ('%s %s.'):format(value.path, value.closed and 'is closed' or 'is not open')

@@ -4,7 +4,6 @@ local access = require('mcp-tools.privacy.access')
 local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
 local result = require('mcp-tools.editor.result')
-local utf8 = require('mcp-tools.util.utf8')
 
 return {
   name = 'buffer_list',
@@ -24,32 +23,21 @@ return {
   annotations = { read_only = true, idempotent = true },
   execute = function(ctx, args)
     local current = buffers.current()
-    local list, total, lossy = {}, 0, false
-    for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    local matching = vim.tbl_filter(function(bufnr)
       -- There may be thousands of buffers: `vim.bo` is ten times slower, and `getbufinfo` collects all signs.
       local listed = args.include_unlisted or vim.fn.buflisted(bufnr) == 1
-      if listed and (not args.modified_only or vim.fn.getbufvar(bufnr, '&modified') == 1) then
-        total = total + 1
-        if total > args.offset and #list < args.limit then
-          local path, repaired = utf8.repair(access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root))
-          lossy = lossy or repaired
-          local facts = buffers.facts(bufnr, current)
-          facts.path = path ~= '' and path or nil
-          table.insert(list, facts)
-        end
-      end
-    end
-    local rest = total - args.offset - #list
-    ctx({
-      buffers = list,
-      total = total,
-      next_offset = rest > 0 and args.offset + #list or nil,
-      lossy = lossy or nil,
-    })
+      return listed and (not args.modified_only or vim.fn.getbufvar(bufnr, '&modified') == 1)
+    end, vim.api.nvim_list_bufs())
+    local page, answer = result.page(matching, args)
+    answer.buffers = vim.tbl_map(function(bufnr)
+      local facts, path = buffers.facts(bufnr, current), access.shown(vim.api.nvim_buf_get_name(bufnr), ctx.root)
+      facts.path = path ~= '' and path or nil
+      return facts
+    end, page)
+    ctx(result.utf8(answer))
   end,
   render = function(value, args)
-    local head = ('%d %s'):format(value.total, value.total == 1 and 'buffer' or 'buffers')
-    local rows = { result.with_range(head, args, value.total) }
+    local rows = { result.with_range(result.count(value.total, 'buffer'), args, value.total) }
     for _, each in ipairs(value.buffers) do
       local about = { each.buftype }
       for _, name in ipairs({ 'current', 'visible', 'modified' }) do

@@ -1,6 +1,7 @@
 --- Returns the checksum of a file on disk.
 
 local contents = require('mcp-tools.editor.buffer.contents')
+local errors = require('mcp-tools.errors')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
@@ -12,14 +13,8 @@ return {
   args = { path = { type = 'string', description = 'File', required = true } },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local found, err = target.await(ctx, { path = args.path }, {})
-    if not found then
-      return nil, err
-    end
-    local sum, size = contents.checksum(ctx, found.path)
-    if not sum then
-      return nil, size
-    end
+    local found = errors.unwrap(target.await(ctx, { path = args.path }, {}))
+    local sum, size = errors.unwrap(contents.checksum(ctx, found.path))
     return {
       path = (utf8.repair(found.shown)),
       sha256 = sum,

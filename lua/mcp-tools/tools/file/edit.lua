@@ -4,13 +4,13 @@ local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
+local client_versions = require('mcp-tools.editor.edit.client_versions')
 local create = require('mcp-tools.editor.edit.create')
 local edit = require('mcp-tools.editor.edit')
 local edit_review = require('mcp-tools.editor.edit.edit_review')
 local errors = require('mcp-tools.errors')
 local patches = require('mcp-tools.editor.text.patch')
 local preview = require('mcp-tools.editor.edit.preview')
-local read_state = require('mcp-tools.editor.edit.read_state')
 local search_edits = require('mcp-tools.editor.text.search_replace')
 local target = require('mcp-tools.editor.buffer.target')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -165,7 +165,7 @@ end
 ---@param found { path: string?, bufnr: integer?, shown: string? } `path`: resolved
 ---@return mcp-tools.Error?
 local function unread(client, group, found)
-  if has_line_numbers(group) and not read_state.is_known(client, found) then
+  if has_line_numbers(group) and not client_versions.is_known(client, found) then
     local text = 'start_line: %s has changed since you read it, or you have not; read it with file_read'
     return errors.new('stale', text:format(found.shown or group.path))
   end
@@ -255,19 +255,13 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 local function preview_all(args, again, call)
-  local groups, err = groups_of(args)
-  if not groups then
-    return nil, err
-  end
-  return preview.of_all(groups, function(group)
+  return preview.of_all(errors.unwrap(groups_of(args)), function(group)
     if group.is_new then
       return preview.of_new(group.path, group.edits[1].new_text)
     end
     local found = call and buffers.find({ path = group.path, bufnr = group.bufnr })
     local refusal = found and unread(call, group, found)
-    if refusal then
-      return nil, refusal
-    end
+    errors.check(refusal)
     return preview.of({ path = group.path, bufnr = group.bufnr }, function(lines)
       local is_quick = group.hunks and patches.is_quick(lines, group.hunks)
       if not is_quick and (group.hunks or not search_edits.is_quick(lines, group.edits)) then
@@ -327,19 +321,13 @@ return {
   previewed = { 'edits' },
   preview = preview_all,
   run = function(ctx, args)
-    local groups, err = groups_of(args)
-    if not groups then
-      return nil, err
-    end
+    local groups = errors.unwrap(groups_of(args))
     local new, existing = {}, {}
     for _, group in ipairs(groups) do
       table.insert(group.is_new and new or existing, group)
     end
     for _, group in ipairs(#new > 0 and existing or {}) do -- before anything is created
-      local item, refusal = item_of(ctx, group)
-      if not item then
-        return nil, refusal
-      end
+      errors.unwrap(item_of(ctx, group))
     end
     local files, more
     local made = {}
@@ -348,7 +336,7 @@ return {
         create.remove(made, function() end)
       end
     end)
-    err = create_all(ctx, new, made)
+    local err = create_all(ctx, new, made)
     for _ = 1, err and 0 or TRIES do
       local overtaken
       files, err, more, overtaken = attempt(ctx, existing, args.save)

@@ -203,22 +203,12 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local found, err = target.await(ctx, args, {})
-    if not found then
-      return nil, err
-    end
-    local text
-    text, err = text_of(ctx, found)
-    if not text then
-      return nil, err
-    elseif utf8.invalid_at(text) then
+    local found = errors.unwrap(target.await(ctx, args, {}))
+    local text = errors.unwrap(text_of(ctx, found))
+    if utf8.invalid_at(text) then
       return nil, errors.new('tool_error', ('%s is not JSON: it is not UTF-8'):format(found.shown))
     end
-    local answer
-    answer, err = find(ctx, text, args.query, args.max_bytes)
-    if not answer then
-      return nil, err
-    end
+    local answer = errors.unwrap(find(ctx, text, args.query, args.max_bytes))
     answer.path = (utf8.repair(found.shown))
     if answer.value == nil and answer.type ~= 'null' then
       answer.narrowed = answer.deep and 'the value is nested too deep; query a value below it'

@@ -7,7 +7,6 @@ local paths = require('mcp-tools.files.paths')
 local result = require('mcp-tools.editor.result')
 local search_files = require('mcp-tools.editor.search.files')
 local time_slice = require('mcp-tools.util.time_slice')
-local utf8 = require('mcp-tools.util.utf8')
 
 --- Maximum number of directories in the result, if not all files are listed.
 local MAX_DIRECTORIES = 50
@@ -22,7 +21,7 @@ local function most(counts)
   end)
   local out = vim.empty_dict()
   for i = 1, math.min(#names, MAX_DIRECTORIES) do
-    out[(utf8.repair(names[i]))] = counts[names[i]]
+    out[names[i]] = counts[names[i]]
   end
   return out
 end
@@ -43,45 +42,29 @@ return {
   recommended = true,
   timeout = 60000,
   run = function(ctx, args)
-    local place, err = search_files.place(ctx, args.path)
-    if not place then
-      return nil, err
-    end
+    local place = errors.unwrap(search_files.place(ctx, args.path))
     local directory = place.path
     if not place.is_directory then
       local text = 'path: %s is a file; file_read reads it'
       return nil, errors.new('not_found', text:format(access.shown(directory, ctx.root)))
     end
     local names, source, cut = search_files.names(ctx, directory, { ignored = args.ignored })
-    local matches, invalid = search_files.matcher(args.globs or {})
-    if not matches then
-      return nil, invalid
-    end
+    local matches = errors.unwrap(search_files.matcher(args.globs or {}))
     local pause = time_slice.of(ctx)
     local prefix = directory == paths.real_root(ctx.root) and '' or access.shown(directory, ctx.root) .. '/'
-    local files, counts, total, lossy = {}, {}, 0, false
+    local matching, counts = {}, {}
     for _, name in ipairs(names) do
       if matches(name) then
-        total = total + 1
+        table.insert(matching, prefix .. name)
         local top = prefix .. (name:match('^[^/]*/') or './')
         counts[top] = (counts[top] or 0) + 1
-        if total > args.offset and #files < args.limit then
-          local shown, repaired = utf8.repair(prefix .. name)
-          files[#files + 1], lossy = shown, lossy or repaired
-        end
       end
       pause()
     end
-    local rest = total - args.offset - #files
-    return {
-      files = files,
-      total = total,
-      next_offset = rest > 0 and args.offset + #files or nil,
-      folders = total > args.limit and most(counts) or nil,
-      source = source,
-      truncated = cut or nil,
-      lossy = lossy or nil,
-    }
+    local files, answer = result.page(matching, args)
+    local folders = #matching > args.limit and most(counts) or nil
+    local about = { files = files, folders = folders, source = source, truncated = cut or nil }
+    return result.utf8(vim.tbl_extend('error', answer, about))
   end,
   render = function(value, args)
     local head = result.with_range(result.count(value.total, 'file'), args, value.total)

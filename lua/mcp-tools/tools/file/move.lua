@@ -54,17 +54,6 @@ local function buffers_of(from)
   return list
 end
 
---- Notifies language servers of a buffer's new name through Neovim's own autocommands for writes.
----@param bufnr integer
-local function notify_renamed(bufnr)
-  for _, each in ipairs(api.nvim_get_autocmds({ event = 'BufWritePost', buffer = bufnr })) do
-    local group = each.group_name --[[@as string?]] or ''
-    if group:match('^nvim%.lsp%.') or group:match('^lsp_b_') then
-      api.nvim_exec_autocmds('BufWritePost', { group = each.group, buffer = bufnr, modeline = false })
-    end
-  end
-end
-
 --- Renames a loaded buffer. Its file keeps its bytes.
 ---@param bufnr integer
 ---@param new string
@@ -76,7 +65,7 @@ local function rename_buffer(bufnr, new)
     error(thrown, 0)
   end
   save.acknowledge(bufnr) -- or a later `:write` would ask whether to overwrite the file
-  notify_renamed(bufnr)
+  save.notify_written(bufnr) -- servers
 end
 
 --- Makes a buffer follow its moved file.
@@ -88,7 +77,7 @@ local function follow(bufnr, old, new)
   local problem
   if api.nvim_buf_is_loaded(bufnr) then
     local ok, thrown = pcall(rename_buffer, bufnr, new)
-    problem = not ok and ('buffer %d could not be renamed: %s'):format(bufnr, save.plain(thrown)) or nil
+    problem = not ok and ('buffer %d could not be renamed: %s'):format(bufnr, errors.plain(thrown)) or nil
   else
     local listed = vim.bo[bufnr].buflisted
     vim.bo[vim.fn.bufadd(new)].buflisted = listed
@@ -213,7 +202,7 @@ local function rename(from, to)
   for _, directory in ipairs(missing) do
     uv.fs_rmdir(directory)
   end
-  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(shown(from), shown(to), save.plain(problem)))
+  return errors.new('tool_error', ('cannot move %s to %s: %s'):format(shown(from), shown(to), errors.plain(problem)))
 end
 
 --- Returns diagnostics after the move in changed lines and in the imports of the moved file.
@@ -263,30 +252,33 @@ local function broken_imports(ctx, plan, moved)
   return problems, unchecked
 end
 
---- Describes the state of a file, or of what is in a directory. Of directories only the entries are compared, without
---- swap files, which Neovim itself may keep in them.
+--- Describes the state of a file, or the entries of a directory. Files in a directory are not compared, since logs,
+--- caches and build output change in normal use; nor are swap files, which Neovim itself may keep there.
 ---@param path string
 ---@return string
 local function state_of(path)
-  local left, count, size, inodes, newest = { path }, 0, 0, 0, ''
-  while #left > 0 and count < MAX_COMPARED do
-    local each = table.remove(left)
-    local stat = uv.fs_lstat(each)
-    local directory = stat and stat.type == 'directory' and uv.fs_opendir(each, nil, MAX_COMPARED)
-    if directory then
-      for _, entry in ipairs(uv.fs_readdir(directory) or {}) do
-        table.insert(left, not entry.name:find('%.sw%l$') and each .. '/' .. entry.name or nil)
-      end
-      uv.fs_closedir(directory)
-    elseif stat then
-      -- Unlike the time of the last modification, that of the last change cannot be set.
-      local changed = ('%020d.%09d'):format(stat.ctime.sec, stat.ctime.nsec)
-      newest = changed > newest and changed or newest
-      size, inodes = size + stat.size, inodes + stat.ino % 2 ^ 31
-    end
-    count = count + 1
+  local stat = uv.fs_lstat(path)
+  if not stat or stat.type ~= 'directory' then
+    -- Unlike the time of the last modification, that of the last change cannot be set.
+    return stat and ('%d %d %d.%09d'):format(stat.ino, stat.size, stat.ctime.sec, stat.ctime.nsec) or ''
   end
-  return ('%d %d %d %s'):format(count + #left, size, inodes, newest)
+  local left, found = { path }, {}
+  while #left > 0 and #found < MAX_COMPARED do
+    local parent = table.remove(left)
+    local directory = uv.fs_opendir(parent, nil, MAX_COMPARED)
+    for _, entry in ipairs(directory and uv.fs_readdir(directory) or {}) do
+      if not entry.name:find('%.sw%l$') then
+        local each = parent .. '/' .. entry.name
+        table.insert(found, each .. '\0' .. entry.type)
+        table.insert(left, entry.type == 'directory' and each or nil)
+      end
+    end
+    if directory then
+      uv.fs_closedir(directory)
+    end
+  end
+  table.sort(found)
+  return stat.ino .. '\0' .. table.concat(found, '\0')
 end
 
 --- State of what is moved when the user was asked, by call.
@@ -346,9 +338,7 @@ end
 ---@return mcp-tools.Error? err
 local function move(ctx, from, to)
   local err = refusal(from, to)
-  if err then
-    return nil, err
-  end
+  errors.check(err)
   local is_directory = (uv.fs_stat(from) or {}).type == 'directory'
   local it = { from = from, to = to, is_directory = is_directory }
   local loaded = not is_directory and loaded_file(ctx, from) or nil
@@ -370,12 +360,13 @@ local function move(ctx, from, to)
     err = errors.new('stale', ('path: %s has changed since the user was asked; call again'):format(shown(from)))
   elseif not err and change.plan then
     change.files, err = workspace_edit.apply(ctx, change.plan)
+    ctx.call.has_changes = nil -- they are undone until the file is moved
   end
   if not err then
     refresh(ctx, from)
     err = refusal(from, to) or rename(from, to)
   end
-  over = true
+  over, ctx.call.has_changes = true, not err
   if err then
     local remaining = ctx:await(function(done)
       revert(change, done)
@@ -442,21 +433,15 @@ end
 --- Resolves the arguments.
 ---@param root string
 ---@param args { path: string, new_path: string }
----@return string? from
----@return string? to
----@return mcp-tools.Error? err
+---@return string from
+---@return string to
 local function resolved(root, args)
   local found = {}
   for _, name in ipairs({ 'path', 'new_path' }) do
-    local path, err = buffers.resolve(args[name], name)
-    if path and is_link(args[name]) then
-      err = errors.new('validation_error', ('%s: %s is a link to %s; use mv'):format(name, args[name], shown(path)))
-    elseif path and path == paths.real_root(root) then
-      err = errors.new('validation_error', ('%s: is the project root'):format(name))
-    end
-    if err then
-      return nil, nil, err
-    end
+    local path = errors.unwrap(buffers.resolve(args[name], name))
+    local fault = is_link(args[name]) and ('%s: %s is a link to %s; use mv'):format(name, args[name], shown(path))
+      or path == paths.real_root(root) and ('%s: is the project root'):format(name)
+    errors.check(fault and errors.new('validation_error', fault))
     found[name] = path
   end
   return found.path, found.new_path
@@ -476,13 +461,8 @@ return {
   needs_approval = 'it moves files',
   timeout = TIMEOUT_MS,
   preview = function(args, again, call)
-    local from, to, err = resolved(project.root(), args)
-    if from and to then
-      err = refusal(from, to)
-    end
-    if err then
-      return nil, err
-    end
+    local from, to = resolved(project.root(), args)
+    errors.check(refusal(from, to))
     if call then
       asked[call] = asked[call] or state_of(from)
     end
@@ -495,16 +475,10 @@ return {
     end, again)
   end,
   run = function(ctx, args)
-    local from, to, err = resolved(ctx.root, args)
-    if not from or not to then
-      return nil, err
-    end
-    err = target.path_refusal(ctx, from) or target.path_refusal(ctx, to)
-    local exposed = not err and exposed_file(ctx, from, to)
-    err = exposed and target.path_refusal(ctx, exposed) or err
-    if err then
-      return nil, err
-    end
+    local from, to = resolved(ctx.root, args)
+    errors.check(target.path_refusal(ctx, from) or target.path_refusal(ctx, to))
+    local exposed = exposed_file(ctx, from, to)
+    errors.check(exposed and target.path_refusal(ctx, exposed))
     return move(ctx, from, to)
   end,
   render = render,

@@ -2,9 +2,10 @@
 
 local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
+local client_versions = require('mcp-tools.editor.edit.client_versions')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local read = require('mcp-tools.privacy.read')
-local read_state = require('mcp-tools.editor.edit.read_state')
 local result = require('mcp-tools.editor.result')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
@@ -17,16 +18,12 @@ local DISK = { conflict = 'changed by others', gone = 'deleted' }
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param found mcp-tools.Target with a buffer
----@return table?
----@return mcp-tools.Error? err
+---@return table
 local function read_buffer(ctx, args, found)
   local bufnr = found.bufnr
   local total = vim.api.nvim_buf_line_count(bufnr)
-  local err = result.range_fault(args, total)
-  if err then
-    return nil, err
-  end
-  read_state.note(ctx, found)
+  errors.check(result.range_fault(args, total))
+  client_versions.note(ctx, found)
   local wanted = result.last_line(args, total) - args.start_line + 1
   local lines = buffers.some_lines(bufnr, args.start_line, wanted, result.MAX_TEXT + 1)
   local answer = result.lines(lines, {
@@ -43,21 +40,17 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param found mcp-tools.Target
----@return table?
----@return mcp-tools.Error? err
+---@return table
 local function read_file(ctx, args, found)
-  local version = read_state.version(found)
+  local version = client_versions.version(found)
   local range = { first = args.start_line, last = result.last_line(args, math.huge), max_bytes = result.MAX_TEXT }
   local lines, total = ctx:await(function(done)
     read.lines(found.path, MAX_FILE, range --[[@as mcp-tools.LineRange]], done, function(real)
       return ctx:covers(real)
     end)
   end)
-  local err = not lines and total or result.range_fault(args, total)
-  if err then
-    return nil, err
-  end
-  read_state.note(ctx, found, version)
+  errors.check(not lines and total or result.range_fault(args, total))
+  client_versions.note(ctx, found, version)
   return result.lines(lines, { path = (utf8.repair(found.shown)), loaded = false }, args, total)
 end
 
@@ -82,21 +75,11 @@ return {
   max_result_chars = 300000,
   run = function(ctx, args)
     if args.symbol then
-      local picked, err = find.one(ctx, args)
-      if not picked then
-        return nil, err
-      end
+      local picked = errors.unwrap(find.one(ctx, args))
       local range = { start_line = picked.node.line, end_line = picked.node.end_line, limit = args.limit }
-      local answer, fault = read_buffer(ctx, range, picked.source)
-      if answer then
-        answer.symbol = picked.path
-      end
-      return answer, fault
+      return vim.tbl_extend('error', read_buffer(ctx, range, picked.source), { symbol = picked.path })
     end
-    local found, err = target.await(ctx, args, {})
-    if not found then
-      return nil, err
-    end
+    local found = errors.unwrap(target.await(ctx, args, {}))
     return (found.bufnr and read_buffer or read_file)(ctx, args, found)
   end,
   render = function(value)

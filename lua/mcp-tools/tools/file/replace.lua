@@ -70,24 +70,18 @@ end
 --- Finds all matches, each a `Replacement`.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
----@return mcp-tools.search.Found?
----@return mcp-tools.Error? err
+---@return mcp-tools.search.Found
 local function find(ctx, args)
-  local found, err = search.find(ctx, args, args)
-  if not found then
-    return nil, err
-  elseif found.cut or #found.files > MAX_FILES or found.total > MAX_PLACES then
+  local found = errors.unwrap(search.find(ctx, args, args))
+  if found.cut or #found.files > MAX_FILES or found.total > MAX_PLACES then
     local text = '%d matches in %d files; the maximum is %d in %d: narrow it with path or globs'
-    return nil, errors.new('too_large', text:format(found.total, #found.files, MAX_PLACES, MAX_FILES))
+    error(errors.new('too_large', text:format(found.total, #found.files, MAX_PLACES, MAX_FILES)), 0)
   end
   local pause, room, at = time_slice.of(ctx), MAX_NEW, 0
   local lines, groups = add_lines(found, pause), nil
   local has_groups = found.engine ~= nil and args.replacement:find('%$[%d$]') ~= nil
   if has_groups and args.replacement:gsub('%$%$', ''):find('%$[1-9]') then
-    groups, err = found.engine:groups(ctx, lines)
-    if not groups then
-      return nil, err
-    end
+    groups = errors.unwrap(found.engine:groups(ctx, lines))
   end
   for _, file in ipairs(found.files) do
     for _, match in ipairs(file.matches) do
@@ -95,13 +89,13 @@ local function find(ctx, args)
       at = at + 1
       local whole = match.line:sub(match.col + 1, match.end_col)
       if groups and (groups[at] or {})['0'] ~= whole then
-        return nil, errors.new('tool_error', 'replacement: the groups of the matches cannot be determined')
+        error(errors.new('tool_error', 'replacement: the groups of the matches cannot be determined'), 0)
       end
       local all = has_groups and vim.tbl_extend('force', groups and groups[at] or {}, { ['0'] = whole, ['$'] = '$' })
       match.new = replaced(args.replacement, all or nil, room)
       if not match.new then
         local text = 'replacement: all replacements would be more than %d MiB; make it shorter, or narrow it with path'
-        return nil, errors.new('too_large', text:format(MAX_NEW / 1024 / 1024))
+        error(errors.new('too_large', text:format(MAX_NEW / 1024 / 1024)), 0)
       end
       room = room - #match.new
       pause()
@@ -173,15 +167,14 @@ end
 --- Finds all matches and checks their count.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
----@return mcp-tools.search.Found?
----@return mcp-tools.Error? err
+---@return mcp-tools.search.Found
 local function find_expected(ctx, args)
-  local found, err = find(ctx, args)
-  if found and found.total ~= args.expected_count then
+  local found = find(ctx, args)
+  if found.total ~= args.expected_count then
     local text = 'expected_count is %d, but there are %d matches; nothing was replaced'
-    return nil, errors.new('stale', text:format(args.expected_count, found.total))
+    error(errors.new('stale', text:format(args.expected_count, found.total)), 0)
   end
-  return found, err
+  return found
 end
 
 -- Preview -------------------------------------------------------------------------------------------------------------
@@ -243,13 +236,11 @@ local function preview(args, again)
   end
   if again and args.expected_count then
     background.prepare(function(ctx)
-      local found, failed = find_expected(ctx, args)
-      local states = {}
-      for _, file in ipairs(found and found.files or {}) do
+      local found, states = find_expected(ctx, args), {}
+      for _, file in ipairs(found.files) do
         states[file.path] = state_of(file.path, file.changedtick)
       end
-      computed:set(key, found and { diff = diff_of(ctx, found), states = states } or nil)
-      return failed
+      computed:set(key, { diff = diff_of(ctx, found), states = states })
     end, again)
   end
   local text = 'replaces %s of "%s" with "%s" in %s\n(the diff appears here when the files have been searched)'
@@ -388,15 +379,11 @@ return {
   preview = preview,
   reviewed = true,
   run = function(ctx, args)
-    local found, err = (args.expected_count and find_expected or find)(ctx, args)
-    if not found then
-      return nil, err
-    elseif not args.expected_count then
+    local found = (args.expected_count and find_expected or find)(ctx, args)
+    if not args.expected_count then
       return listed(ctx, found, args.regex)
     end
-    local edited
-    edited, err = apply(ctx, found)
-    return edited and done_of(found, edited), err
+    return done_of(found, errors.unwrap(apply(ctx, found)))
   end,
   render = function(value)
     return value.replaced and done_text(value) or list_text(value)

@@ -1,5 +1,6 @@
 --- Writes unsaved changes to disk.
 
+local approved = require('mcp-tools.editor.edit.approved')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local edit_preview = require('mcp-tools.editor.edit.preview')
@@ -9,8 +10,8 @@ local save = require('mcp-tools.editor.buffer.save')
 local target = require('mcp-tools.editor.buffer.target')
 local utf8 = require('mcp-tools.util.utf8')
 
---- Maximum number of files.
-local MAX = 100
+--- Maximum number of files, and of bytes that are compared for the question: it is made in one go.
+local MAX, MAX_COMPARED = 100, 2 * 1024 * 1024
 
 --- Returns the files with unsaved changes that the client has edited.
 ---@param client mcp-tools.Ctx|mcp-tools.Call
@@ -62,6 +63,7 @@ return {
   recommended = true,
   needs_approval = 'it writes files',
   preview = function(args, again, call)
+    local left = MAX_COMPARED
     local text, err = edit_preview.of_all(args.paths or own(call), function(path)
       local found = buffers.find({ path = path })
       if found and not found.bufnr then
@@ -69,12 +71,18 @@ return {
       end
       local is_modified = found and vim.bo[found.bufnr].modified
       local refusal = is_modified and save.refusal(found.bufnr)
-      if is_modified and not refusal and disk.check(found.bufnr) == 'conflict' then
-        refusal = save.conflict(found.bufnr)
+      if is_modified and not refusal then
+        local state, unreadable = disk.check(found.bufnr)
+        refusal = unreadable or state == 'conflict' and save.conflict(found.bufnr) or nil
       end
       if refusal then
         return nil, refusal
       end
+      local size = found and buffers.size(found.bufnr) or 0
+      if found and size > left then
+        return approved.not_shown(buffers.shown(found.bufnr), 'the files are too large.')
+      end
+      left = left - size
       return edit_preview.of_write({ path = path }, again)
     end)
     if text == '' then

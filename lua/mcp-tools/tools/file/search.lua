@@ -1,6 +1,7 @@
 --- Searches the text of the project, including unsaved changes.
 
 local arguments = require('mcp-tools.editor.arguments')
+local errors = require('mcp-tools.errors')
 local matches_text = require('mcp-tools.editor.search.matches_text')
 local position = require('mcp-tools.editor.position')
 local redact = require('mcp-tools.privacy.redact')
@@ -148,10 +149,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local found, err = search.find(ctx, args, args)
-    if not found then
-      return nil, err
-    end
+    local found = errors.unwrap(search.find(ctx, args, args))
     local pause, note = time_slice.of(ctx), nil
     redact.refresh(pause)
     if found.total == 0 then

@@ -3,12 +3,12 @@
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local buffers = require('mcp-tools.editor.buffer')
+local client_versions = require('mcp-tools.editor.edit.client_versions')
 local create = require('mcp-tools.editor.edit.create')
 local edit = require('mcp-tools.editor.edit')
 local edit_preview = require('mcp-tools.editor.edit.preview')
 local errors = require('mcp-tools.errors')
 local file_text = require('mcp-tools.files.text')
-local read_state = require('mcp-tools.editor.edit.read_state')
 local target = require('mcp-tools.editor.buffer.target')
 
 --- Byte order mark of UTF-8.
@@ -55,17 +55,24 @@ local function note_of(text, bufnr, kept)
   return #parts > 0 and 'it keeps ' .. table.concat(parts, ' and ') or nil
 end
 
---- Returns why a file cannot be replaced: the client does not know its current text.
+---@param stat uv.fs_stat.result?
+---@param name string
+local function check_type(stat, name)
+  if stat and stat.type ~= 'file' then
+    error(errors.new('tool_error', ('%s is a %s, not a file'):format(name, stat.type)), 0)
+  end
+end
+
+--- Throws an error value if the client does not know the current text of the file.
 ---@param client mcp-tools.Ctx|mcp-tools.Call
 ---@param found { path: string?, bufnr: integer? } `path`: resolved
 ---@param name string
----@return mcp-tools.Error?
-local function unread(client, found, name)
-  local is_known = read_state.is_known(client, found)
+local function check_read(client, found, name)
+  local is_known = client_versions.is_known(client, found)
   if not is_known then
     local text = is_known == nil and '%s exists; read it first with file_read, or change parts of it with file_edit'
       or '%s has changed since you read it; read it again with file_read'
-    return errors.new('stale', text:format(name))
+    error(errors.new('stale', text:format(name)), 0)
   end
 end
 
@@ -73,28 +80,18 @@ end
 ---@param args table
 ---@param path string
 local function replace(ctx, args, path)
-  local found, err = target.await(ctx, { path = path }, { load = true })
-  if not found then
-    return nil, err
-  end
-  err = unread(ctx, found, found.shown)
-  if err then
-    return nil, err
-  end
+  local found = errors.unwrap(target.await(ctx, { path = path }, { load = true }))
+  check_read(ctx, found, found.shown)
   local bufnr = found.bufnr
   local ends, kept = ends_for(args.text, file_text.kept_ends_of(bufnr))
   local edits = whole(vim.api.nvim_buf_line_count(bufnr), args.text)
   -- Neovim writes the byte order mark of a file that has one, whether or not the client has sent it.
   edits[1].text = vim.bo[bufnr].bomb and edits[1].text:gsub('^' .. BOM, '') or edits[1].text
   local tick = vim.api.nvim_buf_get_changedtick(bufnr)
-  local files
-  files, err = ctx:await(function(done)
+  local files = errors.unwrap(ctx:await(function(done)
     local item = { path = found.path, bufnr = bufnr, edits = edits, changedtick = tick, ends = ends }
     edit.apply_all({ item }, { ctx = ctx, write = true }, done)
-  end)
-  if not files then
-    return nil, err
-  end
+  end))
   local note = vim.api.nvim_buf_is_loaded(bufnr) and note_of(args.text, bufnr, kept) or nil
   return answer.of(ctx, args, files, { more = { { note = note } } })
 end
@@ -116,18 +113,13 @@ return {
   reviewed = true,
   previewed = { 'path', 'text' },
   preview = function(args, again, call)
-    local found, err = buffers.find({ path = args.path })
-    local stat = found and vim.uv.fs_lstat(found.path)
-    if not found then
-      return nil, err
-    elseif stat and stat.type ~= 'file' then
-      return nil, errors.new('tool_error', ('%s is a %s, not a file'):format(args.path, stat.type))
-    elseif not found.bufnr and not stat then
+    local found = errors.unwrap(buffers.find({ path = args.path }))
+    local stat = vim.uv.fs_lstat(found.path)
+    check_type(stat, args.path)
+    if not found.bufnr and not stat then
       return edit_preview.of_new(args.path, args.text)
-    end
-    err = call and unread(call, found, args.path)
-    if err then
-      return nil, err
+    elseif call then
+      check_read(call, found, args.path)
     end
     return edit_preview.of({ path = args.path }, function(now)
       return whole(#now, args.text)
@@ -140,10 +132,7 @@ return {
     })
   end,
   run = function(ctx, args)
-    local found, err = target.await(ctx, { path = args.path }, {})
-    if not found then
-      return nil, err
-    end
+    local found = errors.unwrap(target.await(ctx, { path = args.path }, {}))
     local stat = ctx:await(function(done)
       vim.uv.fs_lstat(
         found.path,
@@ -152,16 +141,11 @@ return {
         end)
       )
     end)
-    if stat and stat.type ~= 'file' then
-      return nil, errors.new('tool_error', ('%s is a %s, not a file'):format(found.shown, stat.type))
-    elseif stat or found.bufnr then
+    check_type(stat, found.shown)
+    if stat or found.bufnr then
       return replace(ctx, args, found.path)
     end
-    local created
-    created, err = create.file(ctx, found.path, args.text)
-    if not created then
-      return nil, err
-    end
+    local created = errors.unwrap(create.file(ctx, found.path, args.text))
     create.record(ctx, created)
     return answer.of(ctx, args, created.note, { created = { created } })
   end,

@@ -1,9 +1,16 @@
 -- every Neovim
 local disk = require('mcp-tools.editor.buffer.disk')
+local open = require('mcp-tools.editor.buffer.open')
 local project = require('editor_project')
 local t = require('helpers')
 
 local api = vim.api
+
+--- Inserts a line, as the user does in an undo block of its own.
+local function type_line(text)
+  vim.bo.undolevels = vim.bo.undolevels
+  api.nvim_buf_set_lines(0, 0, 0, false, { text })
+end
 
 describe('a change on disk that Neovim has reported', function()
   before_each(function()
@@ -45,5 +52,242 @@ describe('a change on disk that Neovim has reported', function()
     vim.cmd('silent write ' .. project.root .. '/copy.txt')
     vim.uv.fs_utime(project.root .. '/a.txt', 20, 20)
     t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('stays a conflict if its size is the same', function()
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'user' })
+    vim.uv.fs_utime(project.write('a.txt', 'ONE\ntwo\n'), 9, 9)
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+    project.refused('file_save', 'tool_error', 'changed on disk', { paths = { 'a.txt' } })
+    t.eq('ONE\ntwo\n', project.disk('a.txt'))
+  end)
+
+  it('is a conflict if another file of the same size and time replaced it', function()
+    vim.uv.fs_utime('a.txt', 9, 9)
+    vim.cmd('silent edit!')
+    type_line('user')
+    vim.uv.fs_utime(project.write('b.txt', 'ONE\ntwo\n'), 9, 9)
+    vim.uv.fs_rename('b.txt', 'a.txt')
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('is a conflict if the text that was read is no longer in the undo tree', function()
+    vim.bo.undolevels = -1
+    type_line('mine')
+    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\ntheirs\n'), 9, 9)
+    vim.cmd('silent! checktime')
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('is a conflict if an autocommand, which skips others, checked the file', function()
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'user' })
+    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\nprecious\n'), 9, 9)
+    project.once('User', 'Check', 'silent! checktime %')
+    vim.cmd('doautocmd User Check')
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('is a conflict after the file was written without autocommands', function()
+    vim.cmd('silent noautocmd write!')
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'user' })
+    change_on_disk()
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+    vim.cmd('silent noautocmd write!')
+    api.nvim_buf_set_lines(0, 0, 1, false, { 'user again' })
+    t.eq('same', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('is a conflict if autocommands were skipped both for the write and for the report', function()
+    vim.cmd('silent noautocmd write!')
+    type_line('user')
+    vim.uv.fs_utime(project.write('a.txt', 'ONE\ntwo\n'), 9, 9)
+    vim.cmd('silent! noautocmd checktime')
+    project.refused('file_save', 'tool_error', 'changed on disk', { paths = { 'a.txt' } })
+    local edits = { { path = 'a.txt', old_text = 'two', new_text = 'TWO' } }
+    project.refused('file_edit', 'stale', 'changed on disk', { save = true, edits = edits })
+    t.eq('ONE\ntwo\n', project.disk('a.txt'))
+  end)
+
+  it('is a conflict in a buffer that an autocommand, which skips others, has opened', function()
+    project.write('b.txt', 'one\ntwo\n')
+    project.once('User', 'Open', 'silent edit b.txt')
+    vim.cmd('doautocmd User Open')
+    type_line('user')
+    vim.uv.fs_utime(project.write('b.txt', 'ONE\ntwo\n'), 9, 9)
+    vim.cmd('silent! noautocmd checktime')
+    project.refused('file_save', 'tool_error', 'changed on disk', { paths = { 'b.txt' } })
+    t.eq('ONE\ntwo\n', project.disk('b.txt'))
+  end)
+
+  it('is read although Neovim has reported it while autocommands were skipped', function()
+    vim.cmd('silent noautocmd write!')
+    vim.bo.autoread = false
+    vim.uv.fs_utime(project.write('a.txt', 'ONE\ntwo\n'), 9, 9)
+    vim.cmd('silent! noautocmd checktime')
+    t.eq('ONE\ntwo', project.call('file_read', { path = 'a.txt' }).text)
+  end)
+
+  it('is found by its line breaks alone', function()
+    project.write('dos.txt', 'one\r\ntwo\r\n')
+    vim.cmd('silent edit dos.txt')
+    t.eq('same', disk.check(api.nvim_get_current_buf()))
+    project.write('dos.txt', 'one\ntwo\n')
+    t.eq('reloaded', disk.check(api.nvim_get_current_buf()))
+    t.eq('unix', vim.bo.fileformat)
+    project.write('dos.txt', 'one\ntwo')
+    t.eq('reloaded', disk.check(api.nvim_get_current_buf()))
+    t.eq(false, vim.bo.endofline)
+  end)
+end)
+
+describe('a file that only Neovim has written', function()
+  before_each(function()
+    project.open()
+    project.offer({ 'file' })
+    project.write('a.txt', 'one\ntwo\n')
+    vim.cmd('silent edit a.txt')
+  end)
+  after_each(project.close)
+
+  --- Asserts that a change of the user is not a conflict and can be saved.
+  local function assert_unchanged()
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    t.eq(nil, project.call('file_read', { path = 'a.txt' }).disk)
+    local edits = { { path = 'a.txt', old_text = 'two', new_text = 'TWO' } }
+    t.eq(nil, select(2, project.call('file_edit', { save = true, edits = edits })))
+    t.matches('^typed\n.*TWO\n$', project.disk('a.txt'))
+  end
+
+  it('is not in conflict after a write by an autocommand, which skips others', function()
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'saved' })
+    project.once('User', 'Save', 'silent update')
+    vim.cmd('doautocmd User Save')
+    assert_unchanged()
+  end)
+
+  it('is not in conflict after only its time changed', function()
+    vim.bo.autoread = false
+    vim.uv.fs_utime('a.txt', 9, 9)
+    vim.cmd('silent! checktime')
+    assert_unchanged()
+  end)
+
+  it('is not in conflict after it was replaced by a file with the same text', function()
+    local read = api.nvim_buf_get_changedtick(0)
+    for time = 10, 30, 10 do
+      vim.uv.fs_utime(project.write('b.txt', 'one\ntwo\n'), time, time)
+      vim.uv.fs_rename('b.txt', 'a.txt')
+      if time == 30 then
+        vim.bo.autoread = false
+        vim.cmd('silent! checktime')
+      end
+      t.eq('same', disk.check(api.nvim_get_current_buf()))
+    end
+    t.eq(read, api.nvim_buf_get_changedtick(0))
+    assert_unchanged()
+  end)
+
+  it('is not in conflict after it was written again with the same text', function()
+    vim.cmd('silent noautocmd edit!')
+    type_line('typed before')
+    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 9, 9)
+    vim.cmd('silent! checktime')
+    local edits = { { path = 'a.txt', old_text = 'two', new_text = 'TWO' } }
+    t.eq(nil, select(2, project.call('file_edit', { save = true, edits = edits })))
+    t.eq('typed before\none\nTWO\n', project.disk('a.txt'))
+  end)
+
+  it('is not in conflict after the written text was undone or left for another branch of the undo tree', function()
+    type_line('first')
+    vim.cmd('silent noautocmd write')
+    vim.cmd('silent undo')
+    t.eq('same', disk.check(api.nvim_get_current_buf()))
+    type_line('other branch')
+    vim.uv.fs_utime('a.txt', 9, 9)
+    t.eq('same', disk.check(api.nvim_get_current_buf()))
+    vim.uv.fs_utime(project.write('a.txt', 'foreign\none\ntwo\n'), 9, 9)
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+  end)
+
+  it('is not in conflict after an autocommand formatted the file and read it again', function()
+    project.once('BufWritePost', 'a.txt', function()
+      project.write('a.txt', '1\ntwo\n')
+      vim.cmd('silent edit')
+    end)
+    vim.cmd('silent write')
+    vim.bo.undolevels = vim.bo.undolevels
+    assert_unchanged()
+  end)
+
+  for encoding, text in pairs({
+    latin1 = 'b\233\n',
+    ['utf-16le'] = '\255\254b\0\n\0',
+    ['utf-8'] = '\239\187\191\195\169',
+  }) do
+    it('is compared in its encoding: ' .. encoding, function()
+      project.write('b.txt', text)
+      vim.cmd('silent edit b.txt')
+      local read = api.nvim_buf_get_changedtick(0)
+      t.eq('same', disk.check(api.nvim_get_current_buf()))
+      t.eq(read, api.nvim_buf_get_changedtick(0))
+      type_line('typed')
+      vim.uv.fs_utime('b.txt', 9, 9)
+      t.eq('same', disk.check(api.nvim_get_current_buf()))
+    end)
+  end
+
+  it('is not in conflict after its permissions changed', function()
+    vim.bo.autoread = false
+    vim.uv.fs_utime('a.txt', 9, 9)
+    vim.uv.fs_chmod('a.txt', 384)
+    vim.cmd('silent! checktime')
+    assert_unchanged()
+  end)
+end)
+
+describe('a file on disk that Neovim must not read again', function()
+  local limit = open.MAX_BYTES
+
+  before_each(function()
+    project.open()
+    project.offer({ 'file', 'search' })
+    project.write('a.txt', 'one\n')
+    vim.cmd('silent edit a.txt')
+  end)
+  after_each(function()
+    open.MAX_BYTES = limit
+    project.close()
+  end)
+
+  --- Asserts that tools neither read nor write the file, with and without unsaved changes.
+  local function assert_refused(code, pattern)
+    local edits = { { path = 'a.txt', old_text = 'one', new_text = 'two' } }
+    for _, lines in ipairs({ { 'one' }, { 'user', 'one' } }) do
+      api.nvim_buf_set_lines(0, 0, -1, false, lines)
+      vim.bo.modified = #lines > 1
+      project.refused('file_read', code, pattern, { path = 'a.txt' })
+      project.refused('file_edit', code, pattern, { edits = edits })
+      project.refused('file_edit', code, pattern, { edits = edits, save = true })
+      t.eq(lines, api.nvim_buf_get_lines(0, 0, -1, false))
+    end
+    project.refused('file_save', 'tool_error', pattern, { paths = { 'a.txt' } })
+    t.eq(nil, disk.acknowledge(api.nvim_get_current_buf()))
+  end
+
+  it('has been replaced by a pipe', function()
+    vim.uv.fs_unlink('a.txt')
+    t.eq(0, vim.system({ 'mkfifo', 'a.txt' }):wait().code)
+    assert_refused('tool_error', 'a%.txt is a fifo, not a file')
+  end)
+
+  it('has become too large', function()
+    open.MAX_BYTES = 100
+    project.write('a.txt', ('x'):rep(101))
+    assert_refused('too_large', 'a%.txt has 101 bytes; the limit is 100')
+  end)
+
+  it('is used while it has not changed since the user opened it', function()
+    open.MAX_BYTES = 2
+    t.eq('one', project.call('file_read', { path = 'a.txt' }).text)
   end)
 end)

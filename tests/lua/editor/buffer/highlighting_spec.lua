@@ -4,6 +4,7 @@
 local command = require('mcp-tools.command')
 local disk = require('mcp-tools.editor.buffer.disk')
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
+local notifications = require('notifications')
 local project = require('editor_project')
 local screen = require('review_screen')
 local t = require('helpers')
@@ -68,10 +69,35 @@ describe('text that is dangerous to highlight', function()
 
   it('is opened without highlighting', function()
     project.write('a.lua', LONG .. '\n')
+    project.once('BufReadPost', '*.lua', 'set filetype=lua') -- the spec has no detection of filetypes
+    notifications.collect()
     t.eq(nil, select(2, project.call('editor_open', { path = 'a.lua' })))
-    vim.bo.filetype = 'lua' -- the spec has no detection of filetypes
+    t.eq({ 'a.lua', 'lua', false }, { vim.fs.basename(api.nvim_buf_get_name(0)), vim.bo.filetype, is_highlighted() })
+    notifications.wait('highlighting of a.lua is off: its long lines could block Neovim. `:edit` turns it on again')
+    notifications.restore()
+  end)
+
+  it('stays highlighted where the user has seen it so', function()
+    local text = ('-- %s\n'):format(('x '):rep(450)):rep(60) .. LONG .. '\n'
+    local bufnr = edit('a.lua', text)
+    notifications.collect()
+    for i, added in ipairs({ 'first()\n', 'last()\n' }) do
+      vim.uv.fs_utime(project.write('a.lua', i == 1 and added .. text or text .. added), 20 * i, 20 * i)
+      t.eq('reloaded', disk.check(bufnr))
+      t.ok(is_highlighted())
+    end
+    vim.cmd('silent edit ' .. project.write('b.lua', ''))
     t.eq(nil, select(2, project.call('editor_open', { path = 'a.lua' })))
-    t.eq({ 'a.lua', false }, { vim.fs.basename(api.nvim_buf_get_name(0)), is_highlighted() })
+    t.eq({ bufnr, true }, { api.nvim_get_current_buf(), is_highlighted() })
+    for i = 1, 2 do
+      vim.uv.fs_utime(project.write('a.lua', text .. LONG .. i .. '\n'), 9 * i, 9 * i)
+      api.nvim_clear_autocmds({ group = group })
+      t.eq('reloaded', disk.check(bufnr))
+      t.eq(false, is_highlighted())
+    end
+    notifications.wait('a.lua is off')
+    t.eq(1, #notifications.list)
+    notifications.restore()
   end)
 
   it('ends highlighting when an edit adds it', function()

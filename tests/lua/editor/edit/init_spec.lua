@@ -245,7 +245,9 @@ describe('edits', function()
           api.nvim_buf_set_lines(a, -1, -1, false, { 'typed' })
           stop()
         end)
-        t.eq(nil, (apply_all(both('X', last), { ctx = one })))
+        local files, err = apply_all(both('X', last), { ctx = one })
+        t.eq(nil, files)
+        t.matches('the edit of a%.txt was not undone: it has changed since', err.message)
         t.eq({ 'X\ntwo\ntyped', 'one\ntwo\n', 'one\n' }, { text_of(a), unpack(disks(path_b, last)) })
         api.nvim_buf_call(a, function() vim.cmd('silent edit!') end)
       end
@@ -275,6 +277,48 @@ describe('edits', function()
       t.eq(nil, (apply_all(items, { write = true })))
       t.eq('X\ntwo\ntyped', text_of(a))
       t.eq({ 'X\ntwo\ntyped\n', 'one\n' }, { project.disk(path_a), project.disk(first) })
+    end)
+
+    it('are reverted although an autocommand writes files when their text changes', function()
+      api.nvim_buf_set_lines(a, -1, -1, false, { 'mine' })
+      for _, is_unsaved in ipairs({ true, false }) do
+        local blocked = project.write('sub/c.txt', 'one\n')
+        local before, tick = text_of(a), api.nvim_buf_get_changedtick(a)
+        api.nvim_buf_attach(a, false, {
+          on_lines = function()
+            vim.schedule(function() vim.cmd('silent wall') end)
+            local started = vim.uv.hrtime()
+            while vim.uv.hrtime() - started < 10e6 do -- longer than a time slice, so a pause follows
+            end
+            return true
+          end,
+        })
+        project.once('BufWritePre', '*/c.txt', 'throw "no"')
+        local files, err = apply_all(both('X', blocked), { write = true })
+        t.eq(nil, files)
+        t.eq(nil, (err.message:match('not undone.*')))
+        t.eq(is_unsaved, tick < api.nvim_buf_get_changedtick(a) and before == 'one\ntwo\nmine')
+        t.eq({ before, before .. '\n', false }, { text_of(a), project.disk(path_a), vim.bo[a].modified })
+        t.eq('one\ntwo\n', project.disk(path_b))
+        vim.cmd('silent! %bwipeout!')
+        a, path_a = open('a.txt', { 'one', 'two' })
+      end
+    end)
+
+    it('are reverted without what a command of the formatter has written after each write', function()
+      local blocked = project.write('sub/c.txt', 'one\n')
+      local formatter = api.nvim_create_autocmd('BufWritePost', {
+        pattern = { '*/a.txt', '*/b.txt' },
+        callback = function(args)
+          project.write(api.nvim_buf_get_name(args.buf), 'formatted\n' .. project.disk(api.nvim_buf_get_name(args.buf)))
+        end,
+      })
+      project.once('BufWritePre', '*/c.txt', 'throw "no"')
+      local files, err = apply_all(both('X', blocked), { write = true })
+      api.nvim_del_autocmd(formatter)
+      t.eq(nil, files)
+      t.eq(nil, (err.message:match('not undone.*')))
+      t.eq({ 'one\ntwo', 'one\ntwo\n', 'one\ntwo\n' }, { text_of(a), unpack(disks(path_a, path_b)) })
     end)
 
     it('that are cancelled leave a file loaded that another call uses', function()
@@ -312,6 +356,32 @@ describe('edits', function()
       end
       t.eq({ 'one\nmine', 'others\ntwo\n' }, { text_of(a), project.disk(path_a) })
     end)
+
+    for name, is_modified in pairs({ ['with unsaved changes'] = true, ['without them'] = false }) do
+      it('are not undone where another process has written since, in a buffer ' .. name, function()
+        for _, stop in ipairs({ 'fail', 'cancel' }) do
+          local one, last = ctx(), project.write('c.txt', 'one\n')
+          project.write('a.txt', 'one\ntwo\n')
+          api.nvim_buf_call(a, function() vim.cmd('silent edit!') end)
+          if is_modified then
+            api.nvim_buf_set_lines(a, -1, -1, false, { 'mine' })
+          end
+          project.once('BufWritePre', '*/c.txt', function()
+            project.write('a.txt', project.disk('a.txt') .. 'others\n')
+            if stop == 'fail' then
+              error('no')
+            end
+            one.call:cancel('test')
+          end)
+          local _, err = apply_all(both('X', last), { ctx = one, write = true })
+          t.eq(stop == 'fail' and 'tool_error' or 'cancelled', t.ok(err).code)
+          t.matches('the edit of a%.txt was not undone: it has changed since$', err.message)
+          local text = is_modified and 'X\ntwo\nmine\nothers' or 'X\ntwo\nothers'
+          t.eq({ text, text .. '\n', false }, { text_of(a), project.disk('a.txt'), vim.bo[a].modified })
+          t.eq({ 'one\ntwo\n', 'one\n' }, disks('b.txt', 'c.txt'))
+        end
+      end)
+    end
 
     it('are stale when a file has changed on disk', function()
       project.write('a.txt', 'others\ntwo\n')

@@ -19,19 +19,19 @@ local versions_of = per_session(function()
   return lru(MAX_FILES)
 end)
 
----@param place { path: string?, bufnr: integer? } `path`: resolved
+---@param target { path: string?, bufnr: integer? } `path`: resolved
 ---@return string
-local function key_of(place)
-  return place.path or ('buffer %d'):format(place.bufnr)
+local function key_of(target)
+  return target.path or ('buffer %d'):format(target.bufnr)
 end
 
 --- Returns the current version of a file. Take it before the text is read.
----@param place { path: string?, bufnr: integer? } `path`: resolved
+---@param target { path: string?, bufnr: integer? } `path`: resolved
 ---@return mcp-tools.FileVersion
-function M.version(place)
-  local bufnr = place.bufnr
+function M.version(target)
+  local bufnr = target.bufnr
   local is_loaded = bufnr and vim.api.nvim_buf_is_loaded(bufnr)
-  local stat = place.path and not (is_loaded and vim.bo[bufnr].modified) and vim.uv.fs_stat(place.path)
+  local stat = target.path and not (is_loaded and vim.bo[bufnr].modified) and vim.uv.fs_stat(target.path)
   return {
     bufnr = is_loaded and bufnr or nil,
     changedtick = is_loaded and vim.api.nvim_buf_get_changedtick(bufnr) or nil,
@@ -42,10 +42,10 @@ end
 
 --- Notes that a client knows a version of a file.
 ---@param ctx mcp-tools.Ctx
----@param place { path: string?, bufnr: integer? } `path`: resolved
+---@param target { path: string?, bufnr: integer? } `path`: resolved
 ---@param version? mcp-tools.FileVersion default: the current one
-function M.note(ctx, place, version)
-  versions_of(ctx):set(key_of(place), version or M.version(place))
+function M.note(ctx, target, version)
+  versions_of(ctx):set(key_of(target), version or M.version(target))
 end
 
 --- Returns whether two versions of a file have the same text.
@@ -63,14 +63,14 @@ end
 
 --- Returns whether a client knows the current text of a file.
 ---@param ctx mcp-tools.Ctx|mcp-tools.Call
----@param place { path: string?, bufnr: integer? } `path`: resolved
+---@param target { path: string?, bufnr: integer? } `path`: resolved
 ---@return boolean? is_known nil: it has never read the file
-function M.is_known(ctx, place)
-  local known = versions_of(ctx):get(key_of(place))
+function M.is_known(ctx, target)
+  local known = versions_of(ctx):get(key_of(target))
   if not known then
     return nil
   end
-  return M.is_same(known, M.version(place))
+  return M.is_same(known, M.version(target))
 end
 
 return M

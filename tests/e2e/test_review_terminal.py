@@ -97,6 +97,28 @@ async def test_a_question_is_answered_hunk_by_hunk(screen: Terminal, bridge: Bri
         assert await lines(screen) == TEXT.splitlines()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", ["terminal cat", "new"])
+async def test_a_review_is_entered_from_another_mode(
+    screen: Terminal, bridge: Bridge, path: Path, begin: str
+) -> None:
+    """From Insert mode and Terminal mode to Normal mode, so that `y` is not text."""
+    async with connect(bridge, "sessions") as client:
+        await screen.command(begin)
+        await screen.type("i")
+        call = edit(client, path, EDITS[:1])
+        await screen.shows("Allow this call?", "file_edit")
+        await screen.question_settled()
+        await screen.nvim.request("nvim_command", "McpTools review")
+        await screen.shows("1 of 1 hunk", "a new second")
+        assert (await screen.nvim.request("nvim_get_mode"))["mode"] == "n"
+        await asyncio.sleep(READ_FIRST)
+        await screen.type("y")
+        assert text_of(await ended(call)).startswith("text.txt:2")
+        assert (await lines(screen))[1] == "a new second"
+
+
+@pytest.mark.slow
 async def test_commands_open_and_accept_a_review(screen: Terminal, bridge: Bridge, path: Path) -> None:
     async with connect(bridge, "sessions") as client:
         call = edit(client, path, EDITS)

@@ -22,7 +22,7 @@ local MAX_OPEN, MAX_PER_SESSION = 32, 8
 ---@field text string
 ---@field differs boolean? the bytes differ, so there is something to decide even if all lines are equal
 ---@field editable boolean? whether the user may change the proposed text (default: true)
----@field made boolean? the file was created by the applied edit; rejecting deletes it
+---@field made boolean? the file was created by the applied edit; accepting its only hunk deletes it
 
 ---@class mcp-tools.ReviewOpts
 ---@field client { name: string?, session: string? }
@@ -31,11 +31,11 @@ local MAX_OPEN, MAX_PER_SESSION = 32, 8
 ---@field files mcp-tools.ReviewFile[]
 ---@field on_end fun(outcome: mcp-tools.ReviewOutcome) called once, on the main loop
 ---@field timeout integer? ms until it is closed undecided (default: never)
----@field asked boolean? the user has asked for it, so it is shown first
+---@field asked boolean? the user has asked for the review, so it is shown first
 ---@field whole boolean? one decision for all hunks: the client accepts everything or nothing
 ---@field no_reason boolean? the client cannot receive the reason for a rejection
 ---@field saves boolean? the client writes the buffer's text with the accepted hunks to the file
----@field applied boolean? the edits are already applied; the caller reverts the rejected ones
+---@field applied boolean? the edits are already applied, and the proposal is to revert them
 
 --- Shows reviews. Its functions are called on the main loop; the review may already have ended.
 ---@class mcp-tools.Presenter
@@ -62,8 +62,8 @@ local MAX_OPEN, MAX_PER_SESSION = 32, 8
 ---@field client { name: string?, session: string? }
 ---@field key string
 ---@field title string
----@field applied boolean the edits are already applied; accepting a hunk reverts one
----@field asked boolean the user has asked for it, so it is shown first
+---@field applied boolean the edits are already applied; accepting a hunk reverts it
+---@field asked boolean the user has asked for the review, so it is shown first
 ---@field whole boolean one decision for all hunks
 ---@field no_reason boolean the client cannot receive the reason for a rejection
 ---@field saves boolean the client writes the buffer's text to the file
@@ -175,10 +175,11 @@ end
 --- Replaces the proposed text of a file.
 ---@param file integer
 ---@param lines string[]
+---@param base? string[] text of the file that they were typed for
 ---@return boolean ok
 ---@return string? why_not
-function Review:rewrite(file, lines)
-  local ok, why = self.files[file]:rewrite(lines)
+function Review:rewrite(file, lines, base)
+  local ok, why = self.files[file]:rewrite(lines, base)
   if not self.ended then
     self.on_touched(self) -- the user is still typing, so it does not end even if no hunk is left
   end
@@ -206,7 +207,7 @@ function Review:decide_rest(verdict, reason)
   return true
 end
 
---- Returns whether nothing could be applied any more, whatever the user decided.
+--- Returns whether no hunk can be applied any more, whatever the user decides.
 ---@param proposals mcp-tools.Proposal[]
 ---@return boolean
 function M.are_stale(proposals)
@@ -390,7 +391,7 @@ local function begin(review, files)
   local function step(i)
     local file = files[i]
     if file then
-      return texts.find(file, ctx, function(proposal, why)
+      return texts.propose(file, ctx, function(proposal, why)
         if review.ended then
           return
         elseif not proposal then
@@ -428,7 +429,7 @@ function M.open(opts)
   if older then
     older:close('a newer proposal has replaced it')
   end
-  -- Applied edits are one review per session, which must not be lost.
+  -- The applied edits of a session are one review, which must not be lost.
   local busy = not opts.applied and M.busy(opts.client, opts.key) or nil
   last_id = last_id + 1
   local review = setmetatable({
@@ -488,8 +489,8 @@ local REVIEWED = { review = true, ['user: review'] = true }
 
 local STRICTNESS = { never = 1, after = 2, ask = 3 }
 
---- Returns the user's decision for this call, otherwise the options. A client's own option only applies if it is
---- stricter, since clients choose their names.
+--- Returns when the edits of a call are reviewed: as the user decided for this call, otherwise as configured. The
+--- option of a client applies only if it is stricter, since clients choose their names.
 ---@param call mcp-tools.Call?
 ---@return mcp-tools.ReviewWhen?
 function M.when(call)

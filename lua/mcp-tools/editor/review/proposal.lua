@@ -3,8 +3,8 @@
 --- Texts are lists of lines; their line endings are kept separately.
 
 local contents = require('mcp-tools.editor.buffer.contents')
+local file_text = require('mcp-tools.files.text')
 local hunk_list = require('mcp-tools.editor.text.hunks')
-local text_lines = require('mcp-tools.files.text')
 local time_slice = require('mcp-tools.util.time_slice')
 
 local api = vim.api
@@ -15,6 +15,7 @@ local M = {}
 ---@field path string
 ---@field bufnr integer? loaded buffer of the file
 ---@field is_new boolean whether the file does not exist yet
+---@field ends_change string? how the line breaks change
 ---@field made boolean accepting its only hunk deletes the file
 ---@field editable boolean whether the user may change the proposed text
 ---@field base string[] the current text
@@ -27,7 +28,7 @@ local M = {}
 local Proposal = {}
 Proposal.__index = Proposal
 
---- Describes how the bytes change although the lines stay equal.
+--- Describes what changes although no hunk is left: only bytes, or only the file and not the buffer.
 ---@param base string[]
 ---@param ends { last: boolean, crlf: boolean }
 ---@param new string[]
@@ -37,7 +38,7 @@ local function byte_change(base, ends, new, new_ends)
   if not vim.deep_equal(base, new) then
     return 'the file is written; the buffer already contains this and other unsaved changes'
   end
-  return text_lines.ends_change(ends, new_ends) or 'the encoding or the byte order mark changes'
+  return file_text.ends_change(ends, new_ends) or 'the encoding or the byte order mark changes'
 end
 
 --- Returns the single hunk of a proposal that changes only bytes, on the last line.
@@ -57,9 +58,10 @@ end
 ---@field editable boolean?
 ---@field is_new boolean?
 ---@field differs boolean?
+---@field ends_change string? how the line breaks change
 ---@field made boolean?
 
---- Creates a proposal for the text of the buffer, if there is one. Long texts are compared in a thread.
+--- Creates a proposal, for the text of the buffer if the file has one. Long texts are compared in a thread.
 ---@param fields mcp-tools.ProposalFields `base`: the text that it was made for, if it is not that of the buffer;
 ---  `differs`: the bytes differ, so there is something to decide even if the lines are equal
 ---@param cb fun(proposal: mcp-tools.Proposal?) called before this returns if the texts are short; nil: the buffer was
@@ -76,15 +78,15 @@ function M.new(fields, cb)
   time_slice.run(function(pause)
     local proposed
     if fields.base then
-      self.base, self.ends = text_lines.lines_of(fields.base, pause)
+      self.base, self.ends = file_text.lines_of(fields.base, pause)
     elseif bufnr then
       local lines = contents.lines(bufnr, pause)
       if not lines then
         return cb(nil)
       end
-      self.base, self.ends, self.tick = lines, text_lines.ends_of(bufnr), api.nvim_buf_get_changedtick(bufnr)
+      self.base, self.ends, self.tick = lines, file_text.ends_of(bufnr), api.nvim_buf_get_changedtick(bufnr)
     end
-    proposed, self.new_ends = text_lines.lines_of(fields.text, pause)
+    proposed, self.new_ends = file_text.lines_of(fields.text, pause)
     self.base, self.ends = self.base or {}, self.ends or self.new_ends
     local function finish(hunks)
       if bufnr and not api.nvim_buf_is_loaded(bufnr) then
@@ -92,8 +94,9 @@ function M.new(fields, cb)
       end
       self.hunks = hunks
       self:sync()
+      local ends = bufnr and { last = vim.bo[bufnr].endofline, crlf = self.ends.crlf } or self.ends
+      self.ends_change = (bufnr or fields.base) and file_text.ends_change(ends, self.new_ends) or nil
       if #self.hunks == 0 and fields.differs and #self.base > 0 then
-        local ends = bufnr and { last = vim.bo[bufnr].endofline, crlf = self.ends.crlf } or self.ends
         self.hunks = { byte_hunk(self.base, byte_change(self.base, ends, proposed, self.new_ends)) }
         self.exact = fields.text
       end
@@ -246,14 +249,15 @@ end
 
 --- Replaces the proposed text. Verdicts on unchanged hunks are kept.
 ---@param lines string[]
+---@param base? string[] text of the file that they were typed for; default: that of the last `sync`
 ---@return boolean ok
 ---@return string? why_not
-function Proposal:rewrite(lines)
+function Proposal:rewrite(lines, base)
   if not self.editable then
     return false, 'this proposal can only be accepted or rejected'
   end
-  -- `lines` is based on the text of the last `sync`; later changes are followed below.
-  local known, kept = {}, {}
+  local typed, known, kept = hunk_list.between(base or self.base, lines), {}, {}
+  hunk_list.follow(typed, base or self.base, self.base)
   for _, hunk in ipairs(self.hunks) do
     if hunk.verdict == 'rejected' or hunk.changed then
       table.insert(kept, hunk) -- not part of `lines`
@@ -261,13 +265,14 @@ function Proposal:rewrite(lines)
       known[hunk.start .. ' ' .. hunk.count] = hunk
     end
   end
-  for _, hunk in ipairs(hunk_list.between(self.base, lines)) do
+  for _, hunk in ipairs(typed) do
     local before = known[hunk.start .. ' ' .. hunk.count]
     if before and vim.deep_equal(before.new, hunk.new) then
       hunk = before
     else
       hunk.edited = true
       hunk.verdict = before and before.verdict
+      hunk.seen = before and before.seen -- the rest was typed by the user
       kept = vim.tbl_filter(function(other) -- the new hunk replaces those that it overlaps
         return other.start + other.count <= hunk.start or hunk.start + hunk.count <= other.start
       end, kept)
@@ -306,7 +311,7 @@ function Proposal:final()
   if count == #self.hunks then
     ends.last = self.new_ends.last
   end
-  return lines, text_lines.text_of(lines, ends)
+  return lines, file_text.text_of(lines, ends)
 end
 
 --- Returns the accepted hunks as edits of the current text.

@@ -19,8 +19,8 @@ local group = api.nvim_create_augroup('mcp-tools.review', {})
 ---@param file mcp-tools.ReviewFile
 ---@param ctx mcp-tools.Ctx of the review, which uses the buffer
 ---@param cb fun(proposal: mcp-tools.Proposal?, why_not: string?)
-function M.find(file, ctx, cb)
-  local function propose(bufnr, is_new)
+function M.propose(file, ctx, cb)
+  local function create(bufnr, is_new)
     local fields = {
       path = file.path,
       bufnr = bufnr,
@@ -38,23 +38,25 @@ function M.find(file, ctx, cb)
   local bufnr = file.bufnr or buffers.of_path(file.path)
   if bufnr then
     open.use(bufnr, ctx)
-    return disk.refresh(bufnr, function()
-      if not api.nvim_buf_is_loaded(bufnr) then
+    return disk.refresh(bufnr, function(_, err)
+      if err then
+        return cb(nil, err.message)
+      elseif not api.nvim_buf_is_loaded(bufnr) then
         return cb(nil, 'its buffer was closed')
       end
-      propose(bufnr)
+      create(bufnr)
     end)
   end
   vim.uv.fs_lstat(file.path, function(_, stat)
     vim.schedule(function()
       if not stat then
-        return propose(nil, true)
+        return create(nil, true)
       end
       open.load(file.path, function(loaded, err)
         if not loaded then
           return cb(nil, err and err.message or 'it cannot be read')
         end
-        propose(loaded, false)
+        create(loaded, false)
       end, ctx)
     end)
   end)

@@ -15,7 +15,7 @@ local MAX_HEIGHT = 15
 --- Opens the window below the current one.
 ---@param lines string[]
 ---@param filetype string
----@param written fun(lines: string[]) called by `:w`
+---@param written fun(lines: string[]): boolean called by `:w`; whether the text was used
 ---@param closed fun() called when the window was closed
 function M.open(lines, filetype, written, closed)
   local buffer = api.nvim_create_buf(false, true)
@@ -43,22 +43,13 @@ function M.open(lines, filetype, written, closed)
       notify.warn(tostring(err):match('E%d+:.*') or tostring(err))
     end
   end, { buffer = buffer, nowait = true, desc = 'close, unless there are unsaved edits' })
-  vim.keymap.set('n', '?', function()
-    help.toggle({
-      { lhs = ':w', description = 'use this text for the hunk' },
-      { lhs = ':wq', description = 'use this text and close' },
-      { lhs = ':q!', description = 'close without changing the hunk' },
-      { lhs = 'q', description = 'close, unless there are unsaved edits' },
-      { lhs = '?', description = 'show the keys' },
-    })
-  end, { buffer = buffer, nowait = true, desc = 'show the keys' })
+  help.attach(buffer)
   api.nvim_create_autocmd('BufWriteCmd', {
     buffer = buffer,
     desc = 'mcp-tools: use the written text for the hunk',
     callback = function()
-      vim.bo[buffer].modified = false
       local now = api.nvim_buf_get_lines(buffer, 0, -1, false)
-      written(#now == 1 and now[1] == '' and {} or now)
+      vim.bo[buffer].modified = not written(#now == 1 and now[1] == '' and {} or now)
     end,
   })
   api.nvim_create_autocmd('BufWipeout', { buffer = buffer, once = true, callback = vim.schedule_wrap(closed) })

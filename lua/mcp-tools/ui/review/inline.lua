@@ -5,8 +5,9 @@
 
 local diff = require('mcp-tools.ui.window.diff')
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
+local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
-local visible = require('mcp-tools.ui.review.visible')
+local visible = require('mcp-tools.ui.window.visible')
 
 local api = vim.api
 
@@ -16,6 +17,8 @@ local SPACE = api.nvim_create_namespace('mcp-tools.review')
 M.SPACE = SPACE
 --- Minimum width of virtual lines; in a narrower window they are cut.
 local MIN_WIDTH = 10
+--- Maximum number of lines of a hunk in which changed parts are highlighted.
+local MAX_PAIRED = 100
 --- Priority of the color of removed lines, above syntax colors.
 local OVER_SYNTAX = 200
 
@@ -32,6 +35,7 @@ local BATCH, HUNK = 4 * 1024, 500
 ---@field drawn table<integer, mcp-tools.Mark.Drawn> by hunk
 ---@field count integer number of hunks
 ---@field waits table<integer, true> hunks that must still be drawn
+---@field width integer of the virtual lines
 
 ---@type table<integer, mcp-tools.Mark.Buffer>
 local by_buffer = {}
@@ -66,11 +70,8 @@ local function state_of(hunk, applied)
   elseif hunk.changed then
     return ' changed meanwhile: ' .. M.ways_out(applied), 'Warn'
   end
-  return hunk.edited and ' edited' or '', 'Busy'
+  return hunk.form and ' ' .. hunk.form or hunk.edited and ' edited' or '', 'Busy'
 end
-
---- Rows at the top of a window that the legend may cover while lines above the first one are read.
-local UNDER_LEGEND = 6
 
 --- Returns where the virtual lines of a hunk are attached.
 ---@param hunk mcp-tools.Hunk
@@ -85,27 +86,13 @@ end
 --- Returns the text width of the narrowest window that shows a buffer.
 ---@param bufnr integer
 ---@return integer
-local function width_of(bufnr)
+local function text_width(bufnr)
   local width = vim.o.columns
   for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
     local info = vim.fn.getwininfo(window)[1]
     width = math.min(width, info.width - info.textoff)
   end
-  return math.max(width, MIN_WIDTH)
-end
-
---- Returns how many of the new lines of a hunk, after those that are skipped, fill a number of rows; at least 1.
----@param bufnr integer
----@param hunk mcp-tools.Hunk
----@param rows integer
----@return integer
-function M.lines_in(bufnr, hunk, rows)
-  local skip, width, count = hunk.skip or 0, width_of(bufnr), 0
-  while skip + count < #hunk.new and rows > 0 do
-    rows = rows - #diff.lines({ hunk.new[skip + count + 1] }, bufnr, 'Removed', width)
-    count = count + (rows >= 0 and 1 or 0)
-  end
-  return math.max(1, count)
+  return width
 end
 
 ---@param bufnr integer
@@ -132,17 +119,20 @@ local function draw(bufnr, width, hunk, here, applied, beside)
         mark(first, { end_row = last + 1, hl_group = group, priority = OVER_SYNTAX, strict = false })
       end
     end
+    local is_paired = hunk.count == #hunk.new and hunk.count <= MAX_PAIRED
+    local old = is_paired and api.nvim_buf_get_lines(bufnr, first, first + hunk.count, false) or nil
+    old = old and #old == hunk.count and old or nil -- lines at the end may just have been deleted
+    for i, line in ipairs(old or {}) do
+      local part = diff.part(line, hunk.new[i])
+      if part and part[2] >= part[1] then
+        local at = { first + i - 1, part[1] - 1 }
+        local opts = { end_col = part[2], hl_group = render.group('Part'), priority = OVER_SYNTAX + 1 }
+        table.insert(ids, api.nvim_buf_set_extmark(bufnr, SPACE, at[1], at[2], opts))
+      end
+    end
     if #hunk.new > 0 then
-      local skip, to = hunk.skip or 0, #hunk.new
-      local window = above and vim.fn.win_findbuf(bufnr)[1]
-      if window then -- Neovim shows the last ones of those that do not fit
-        to = math.min(to, skip + M.lines_in(bufnr, hunk, api.nvim_win_get_height(window) - UNDER_LEGEND - 3))
-      end
-      hunk.rest = to < #hunk.new
-      local rows = diff.lines(vim.list_slice(hunk.new, skip + 1, to), bufnr, new_group, width)
-      for _ = 1, above and (skip > 0 or hunk.rest) and UNDER_LEGEND or 0 do
-        table.insert(rows, 1, { { '' } })
-      end
+      local rows, is_whole = diff.lines(hunk.new, bufnr, new_group, width, old)
+      hunk.cut = not is_whole
       mark(row, { virt_lines = rows, virt_lines_above = above })
     end
   end
@@ -165,12 +155,21 @@ local function is_in_place(bufnr, drawn, hunk)
     or api.nvim_buf_get_extmark_by_id(bufnr, SPACE, drawn.ids[1], {})[1] == drawn.row + hunk.start - drawn.start
 end
 
+--- Redraws the windows of a buffer: Neovim leaves virtual lines on the screen whose mark is deleted after a change.
+---@param bufnr integer
+local function redraw(bufnr)
+  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
+    api.nvim__redraw({ win = window, valid = false })
+  end
+end
+
 ---@param bufnr integer
 ---@param drawn mcp-tools.Mark.Drawn?
 local function erase(bufnr, drawn)
   for _, id in ipairs(drawn and drawn.ids or {}) do
     api.nvim_buf_del_extmark(bufnr, SPACE, id)
   end
+  redraw(bufnr)
 end
 
 --- Draws hunks that have changed: the current one, and others until the batch is full.
@@ -184,21 +183,14 @@ function M.show_marks(file, here, applied, beside, batch)
   if not bufnr or file.gone or not api.nvim_buf_is_loaded(bufnr) then
     return
   end
-  local before, width = by_buffer[bufnr], width_of(bufnr)
-  local now = { drawn = {}, count = #file.hunks, waits = {} }
+  local before, width = by_buffer[bufnr], math.max(text_width(bufnr), MIN_WIDTH)
+  local now = { drawn = {}, count = #file.hunks, waits = {}, width = width }
   before = before or now
   by_buffer[bufnr] = now
   local function draw_one(i)
     local hunk, drawn = file.hunks[i], before.drawn[i] ---@type mcp-tools.Hunk, table?
-    local at = table.concat({ hunk.count, tostring(hunk.verdict), tostring(hunk.changed) }, ' ')
-    local how = ('%s %s %s %d %d'):format(
-      hunk.reason or '',
-      tostring(i == here),
-      tostring(beside),
-      width,
-      hunk.skip or 0
-    )
-    local state = at .. how .. '\n' .. table.concat(hunk.new, '\n')
+    local how = { hunk.count, hunk.verdict or '', hunk.changed == true, i == here, beside, width, hunk.reason or '' }
+    local state = table.concat(vim.tbl_map(tostring, how), ' ') .. '\n' .. table.concat(hunk.new, '\n')
     local is_old = not drawn or drawn.state ~= state or not is_in_place(bufnr, drawn, hunk)
     if is_old and batch.left <= 0 and i ~= here then
       batch.cut, now.waits[i] = true, true
@@ -239,6 +231,7 @@ function M.clear_marks(bufnr)
   by_buffer[bufnr] = nil
   if api.nvim_buf_is_valid(bufnr) then
     api.nvim_buf_clear_namespace(bufnr, SPACE, 0, -1)
+    redraw(bufnr)
   end
 end
 
@@ -254,23 +247,48 @@ function M.set_first_text(bufnr, lines)
   vim.bo[bufnr].undolevels = USE_GLOBAL
 end
 
----@type table<mcp-tools.Proposal, integer>
-local buffers = setmetatable({}, { __mode = 'k' })
+---@type table<mcp-tools.Proposal, integer> buffers of new files
+local new_buffers = setmetatable({}, { __mode = 'k' })
+---@type table<mcp-tools.Proposal, string[]> last known texts of `new_buffers`
+local new_texts = setmetatable({}, { __mode = 'k' })
 ---@type table<integer, integer> window → previous buffer
 local came_from = {}
+
+--- Makes `:w` accept the text of a buffer with proposed text. `:wall` in another buffer does not; `:w OTHER` writes a
+--- copy.
+---@param bufnr integer
+---@param accept fun(): boolean called by `:write`; whether it is meant for the review
+function M.accept_by_write(bufnr, accept)
+  vim.bo[bufnr].buftype = 'acwrite'
+  vim.bo[bufnr].modified = false
+  api.nvim_clear_autocmds({ event = 'BufWriteCmd', buffer = bufnr })
+  api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = bufnr,
+    desc = 'mcp-tools: accept the proposed text',
+    callback = function(args)
+      if args.file ~= api.nvim_buf_get_name(bufnr) then
+        local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+        vim.fn.writefile(lines, args.file)
+      elseif accept() then
+        vim.bo[bufnr].modified = false
+      end
+    end,
+  })
+end
 
 --- Returns the buffer of a new file.
 ---@param file mcp-tools.Proposal
 ---@return integer bufnr
 local function new_file_buffer(file)
-  local known = buffers[file]
+  local known = new_buffers[file]
   if known and api.nvim_buf_is_valid(known) then
     return known
   end
   local bufnr = api.nvim_create_buf(false, true)
-  buffers[file] = bufnr
+  new_buffers[file] = bufnr
   api.nvim_buf_set_name(bufnr, ('mcp-tools://new/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
-  M.set_first_text(bufnr, file:proposed())
+  new_texts[file] = file:proposed()
+  M.set_first_text(bufnr, new_texts[file])
   highlighting.set_filetype(bufnr, vim.filetype.match({ filename = file.path, buf = bufnr }) or '')
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_set_extmark(bufnr, SPACE, 0, 0, {
@@ -288,7 +306,7 @@ end
 ---@return integer? file index of the new file that the buffer belongs to
 local function new_file_of(bufnr, files)
   for i, file in ipairs(files) do
-    if buffers[file] == bufnr then
+    if new_buffers[file] == bufnr then
       return i
     end
   end
@@ -307,19 +325,33 @@ end
 
 --- Leaves the new file that the current window shows, if any.
 function M.leave_new_file()
-  if vim.tbl_contains(vim.tbl_values(buffers), api.nvim_get_current_buf()) then
+  if vim.tbl_contains(vim.tbl_values(new_buffers), api.nvim_get_current_buf()) then
     restore(api.nvim_get_current_win())
+  end
+end
+
+--- Deletes a buffer with proposed text, unless the user has typed text there that was not used.
+---@param bufnr integer
+---@param known string[] last known text
+function M.drop_buffer(bufnr, known)
+  if vim.deep_equal(api.nvim_buf_get_lines(bufnr, 0, -1, false), known) then
+    pcall(api.nvim_buf_delete, bufnr, { force = true })
+  else
+    api.nvim_clear_autocmds({ event = 'BufWriteCmd', buffer = bufnr })
+    vim.bo[bufnr].buftype, vim.bo[bufnr].buflisted = 'nofile', true
+    notify.warn(('what you typed was not used; it is in buffer %d'):format(bufnr))
   end
 end
 
 --- Deletes the buffer of a new file.
 ---@param file mcp-tools.Proposal
-function M.drop_new_file(file)
-  local bufnr = buffers[file]
-  buffers[file] = nil
+---@param is_decided boolean by the user
+function M.drop_new_file(file, is_decided)
+  local bufnr = new_buffers[file]
+  new_buffers[file] = nil
   if bufnr and api.nvim_buf_is_valid(bufnr) then
     vim.iter(vim.fn.win_findbuf(bufnr)):each(restore)
-    pcall(api.nvim_buf_delete, bufnr, { force = true })
+    M.drop_buffer(bufnr, (is_decided or not file.rewritten) and new_texts[file] or {})
   end
 end
 
@@ -331,11 +363,17 @@ end
 
 --- Shows a file: in a window that already shows it, in the current window if it shows a file, or in a new one.
 ---@param file mcp-tools.Proposal
+---@param accept fun(): boolean called by `:w` in the buffer of a new file
 ---@return mcp-tools.ReviewWindow[] windows including the current one
-function M.open(file)
+function M.open(file, accept)
   local bufnr = buffer_of(file)
-  highlighting.guard(bufnr)
-  vim.cmd("normal! m'")
+  if not file.bufnr then
+    M.accept_by_write(bufnr, accept)
+  end
+  highlighting.guard_shown(bufnr)
+  if vim.bo.buftype ~= 'terminal' then -- fails in Terminal mode
+    vim.cmd("normal! m'")
+  end
   local found = vim.iter(api.nvim_tabpage_list_wins(0)):find(function(window)
     return api.nvim_win_get_buf(window) == bufnr and api.nvim_win_get_config(window).relative == ''
   end)
@@ -344,7 +382,7 @@ function M.open(file)
   else
     local is_text = vim.bo.buftype == '' and api.nvim_win_get_config(0).relative == ''
     local before = api.nvim_get_current_buf()
-    vim.bo[bufnr].buflisted = vim.bo[bufnr].buftype == ''
+    vim.bo[bufnr].buflisted = file.bufnr ~= nil
     if is_text and pcall(vim.cmd, ('keepalt buffer %d'):format(bufnr)) then
       came_from[api.nvim_get_current_win()] = before
     else
@@ -369,25 +407,17 @@ function M.jump(file, i)
   local height = api.nvim_win_get_height(0)
   vim.cmd('normal! ' .. (hunk.count + #hunk.new > height / 2 and 'zvzt' or 'zvzz'))
   if above then
-    M.show_above(0)
+    visible.show_above(0)
   end
-end
-
---- Shows the virtual lines above the first line, which need `topfill`.
----@param window integer
-function M.show_above(window)
-  api.nvim_win_call(window, function()
-    local rows = api.nvim_win_text_height(0, { start_row = 0, end_row = 0 }).fill
-    vim.fn.winrestview({ topline = 1, topfill = math.min(rows, api.nvim_win_get_height(0) - 1) })
-  end)
 end
 
 --- Returns where the cursor is.
 ---@param files mcp-tools.Proposal[]
+---@param current? integer the hunk to return if several are at the cursor
 ---@return integer? file index of the file in the current buffer
 ---@return integer? hunk at the cursor
 ---@return integer? before last hunk that begins before the cursor
-function M.at_cursor(files)
+function M.at_cursor(files, current)
   local bufnr, row = api.nvim_get_current_buf(), api.nvim_win_get_cursor(0)[1]
   local new = new_file_of(bufnr, files)
   if new then
@@ -396,34 +426,17 @@ function M.at_cursor(files)
   for i, file in ipairs(files) do
     if file.bufnr == bufnr then
       file:sync()
-      local before = 0
+      local before, found = 0, nil
       for j, hunk in ipairs(file.hunks) do
         local last = hunk.start + hunk.count - 1
-        if row >= math.min(hunk.start, last) and row <= math.max(last, 1) then
-          return i, j, j
+        if row >= math.min(hunk.start, last) and row <= math.max(last, 1) and (not found or j == current) then
+          found = j
         end
         before = hunk.start <= row and j or before
       end
-      return i, nil, before
+      return i, found, found or before
     end
   end
-end
-
---- Returns whether a window shows all of each line of a range, as the windows of a review do.
----@param window integer
----@param first integer
----@param last integer
----@return boolean
-local function shows_all(window, first, last)
-  return vim.wo[window].wrap
-    and api.nvim_win_call(window, function()
-      for line = first, last do
-        if vim.fn.foldclosed(line) ~= -1 then
-          return false
-        end
-      end
-      return true
-    end)
 end
 
 --- Returns the number of virtual rows of a hunk.
@@ -439,53 +452,67 @@ local function virtual_rows(bufnr, i)
   return rows
 end
 
---- Returns how much of a hunk is on the screen.
+--- Returns the windows of the current tab page that show a file, the current one first.
 ---@param file mcp-tools.Proposal
----@param i integer
----@param beside boolean it is shown side by side
----@return mcp-tools.HunkView
----@return integer? window
----@return integer? rows of the window that are free
----@return integer? drawn virtual rows that are visible, once the last real line is
-function M.view(file, i, beside)
-  local hunk, bufnr = file.hunks[i], buffer_of(file)
-  if not hunk or file.bufnr and not M.is_drawn(bufnr, i) then
-    return 'off'
-  end
-  local best, in_window, free, drawn = 'off', nil, nil, nil ---@type mcp-tools.HunkView, integer?, integer?, integer?
-  for _, window in ipairs(vim.fn.win_findbuf(bufnr)) do
-    local last = hunk.start + hunk.count - 1
-    local at = { window = window, first = math.max(math.min(hunk.start, last), 1), last = math.max(last, 1), extra = 0 }
-    if not file.bufnr then
-      at.first, at.last = 1, api.nvim_buf_line_count(bufnr)
-    elseif beside then
-      at.extra = math.max(0, #hunk.new - hunk.count)
-    else
-      at.extra = virtual_rows(bufnr, i)
-    end
-    at.above = file.bufnr ~= nil and last < 1 and at.extra > 0
-    at.rest = file.bufnr ~= nil and not beside and hunk.rest == true
-    local is_here = api.nvim_win_get_tabpage(window) == api.nvim_get_current_tabpage()
-    if is_here and shows_all(window, at.first, at.last) then
-      local view, rows, virtual = visible.view(at)
-      if virtual and at.above and (hunk.skip or hunk.rest) then
-        virtual = virtual - UNDER_LEGEND
-      end
-      if view == 'read' or best == 'off' then
-        best, in_window, free, drawn = view, window, rows, virtual
-      end
-    end
-  end
-  return best, in_window, free, drawn
+---@return integer[]
+function M.windows(file)
+  local bufnr, here = file.bufnr or new_buffers[file], api.nvim_get_current_win()
+  local found = vim.tbl_filter(function(window)
+    return api.nvim_win_get_buf(window) == bufnr
+  end, api.nvim_tabpage_list_wins(0))
+  table.sort(found, function(a, b)
+    return a == here and b ~= here
+  end)
+  return found
 end
 
---- Returns the text of a new file if the user has edited it.
+--- A part of a hunk in a window.
+---@class mcp-tools.HunkPart
+---@field name 'old'|'new'|'virtual'
+---@field window integer
+---@field first integer first line; of virtual lines, the line above them, 0 above the first line
+---@field count integer number of lines, or of virtual lines
+---@field cut boolean? there are more virtual lines than are drawn
+
+--- Returns the parts of a hunk that the user has to read.
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return mcp-tools.HunkPart[]? parts nil: no window of the tab page shows it, or it is not drawn yet
+function M.parts(file, i)
+  local hunk, bufnr, parts = file.hunks[i], file.bufnr or new_buffers[file], {}
+  if not hunk or not bufnr or not api.nvim_buf_is_valid(bufnr) or file.bufnr and not M.is_drawn(bufnr, i) then
+    return nil
+  end
+  local count = api.nvim_buf_line_count(bufnr)
+  local row, above = place_of(hunk, count)
+  for _, window in ipairs(M.windows(file)) do
+    local function add(name, first, lines, cut)
+      table.insert(parts, { name = name, window = window, first = first, count = lines, cut = cut })
+    end
+    if file.bufnr then
+      add('old', hunk.start, hunk.count)
+      local rows = virtual_rows(bufnr, i)
+      local is_cut = hunk.cut or rows < #hunk.new or by_buffer[bufnr].width > text_width(bufnr)
+      add('virtual', above and 0 or row + 1, rows, is_cut and #hunk.new > 0)
+    else
+      add('new', 1, count)
+    end
+  end
+  return #parts > 0 and parts or nil
+end
+
+--- Returns the text of a new file if the user has edited it since the proposal was updated.
 ---@param file mcp-tools.Proposal
 ---@return string[]?
 function M.typed(file)
-  local bufnr = file.is_new and file.editable and buffers[file]
+  local bufnr = file.is_new and file.editable and new_buffers[file]
   local lines = bufnr and api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  return lines and not vim.deep_equal(lines, file:proposed()) and lines or nil
+  if not lines or vim.deep_equal(lines, file:proposed()) then
+    return nil
+  end
+  vim.bo[bufnr].modified = false
+  new_texts[file] = lines
+  return lines
 end
 
 return M

@@ -10,7 +10,7 @@ local M = {}
 ---@field [1] string key
 ---@field [2] fun()
 ---@field [3] string description
----@field [4]? string label in the legend
+---@field [4]? string label in the legend; nil: the review does not have this action
 ---@field in_row? boolean the label is in the text of the legend, not in its frame
 ---@field edits? boolean the key edits text where the user can, so it is not mapped there
 
@@ -21,14 +21,14 @@ local M = {}
 
 ---@class mcp-tools.ReviewKeys
 ---@field windows mcp-tools.ReviewWindow[]
----@field private saved { bufnr: integer, key: string, own: table? }[]
+---@field private saved { bufnr: integer, key: string, own: table?, run: fun() }[] `own`: the user's mapping
 ---@field private group integer
 ---@field private options table<integer, table<string, any>> the user's options by window
 local Keys = {}
 Keys.__index = Keys
 
 --- Options with which all of each line can be on the screen.
-local OPTIONS = { foldenable = false, wrap = true, conceallevel = 0, smoothscroll = true }
+local OPTIONS = { foldenable = false, wrap = true, conceallevel = 0, scrolloff = 0 }
 
 ---@param bufnr integer
 ---@param key string
@@ -77,13 +77,33 @@ local function leave_key(leave)
   end
 end
 
+--- Restores the user's options of a window, which apply to the buffer in it.
+---@param each mcp-tools.ReviewWindow
+---@param options table<string, any>
+---@return boolean? restored nil: it shows another buffer
+local function restore(each, options)
+  if api.nvim_win_is_valid(each.window) and api.nvim_win_get_buf(each.window) ~= each.bufnr then
+    return nil
+  elseif api.nvim_win_is_valid(each.window) then
+    api.nvim_win_call(each.window, function()
+      for name, value in pairs(options) do
+        vim.wo[each.window][0][name] = value
+      end
+      if vim.fn.foldclosed(vim.fn.line('w0')) ~= -1 then -- before 0.12, drawing lines above it never ends
+        vim.fn.winrestview({ topfill = 0 })
+      end
+    end)
+  end
+  return true
+end
+
 --- Maps the keys.
 ---@param windows mcp-tools.ReviewWindow[]
 ---@param actions mcp-tools.ReviewAction[]
----@param moved fun() called when the cursor enters one of the windows
+---@param entered fun() called when the cursor enters one of the windows
 ---@param left fun() called when the cursor enters another window
 ---@return mcp-tools.ReviewKeys
-function M.set(windows, actions, moved, left)
+function M.set(windows, actions, entered, left)
   local group = api.nvim_create_augroup('mcp-tools.review.keys', {})
   local self = setmetatable({ windows = windows, saved = {}, group = group, options = {} }, Keys)
   for _, each in ipairs(windows) do
@@ -92,27 +112,37 @@ function M.set(windows, actions, moved, left)
     for name, value in pairs(OPTIONS) do
       self.options[each.window][name], options[name] = options[name], value
     end
-    local function map(key, run, description)
-      table.insert(list, { lhs = key, description = description })
-      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key) })
+    local function map(key, run, description, is_listed)
+      table.insert(list, is_listed and { lhs = key, description = description } or nil)
+      table.insert(self.saved, { bufnr = each.bufnr, key = key, own = user_mapping(each.bufnr, key), run = run })
       vim.keymap.set('n', key, run, { buffer = each.bufnr, nowait = true, desc = 'review: ' .. description })
     end
     for _, action in ipairs(actions) do
       if not (each.typed and action.edits) then
-        map(action[1], action[1] == 'q' and leave_key(action[2]) or action[2], action[3])
+        map(action[1], action[1] == 'q' and leave_key(action[2]) or action[2], action[3], action[4])
       end
     end
     map('?', function()
       help.toggle(list)
-    end, 'show the keys')
+    end, 'show the keys', true)
   end
   api.nvim_create_autocmd({ 'WinEnter', 'BufEnter' }, {
     group = group,
     callback = function()
       if self:here() then
-        moved()
+        entered()
       else
         left()
+      end
+    end,
+  })
+  api.nvim_create_autocmd('WinClosed', { -- Neovim applies the options to the next window of the buffer
+    group = group,
+    callback = function(args)
+      for _, each in ipairs(windows) do
+        if each.window == tonumber(args.match) then
+          restore(each, self.options[each.window])
+        end
       end
     end,
   })
@@ -123,14 +153,20 @@ end
 function Keys:remove()
   pcall(api.nvim_del_augroup_by_id, self.group)
   for _, each in ipairs(self.windows) do
-    if api.nvim_win_is_valid(each.window) and api.nvim_win_get_buf(each.window) == each.bufnr then
-      for name, value in pairs(self.options[each.window]) do
-        vim.wo[each.window][0][name] = value
-      end
+    local options = self.options[each.window]
+    if not restore(each, options) and api.nvim_buf_is_valid(each.bufnr) then
+      api.nvim_create_autocmd('BufWinEnter', {
+        buffer = each.bufnr,
+        desc = 'mcp-tools: restore the options of a buffer that was replaced in its window during a review',
+        callback = function()
+          return restore(each, options)
+        end,
+      })
     end
   end
   for _, each in ipairs(self.saved) do
-    if api.nvim_buf_is_valid(each.bufnr) then
+    local now = api.nvim_buf_is_valid(each.bufnr) and user_mapping(each.bufnr, each.key)
+    if now and now.callback == each.run then -- otherwise another one was set meanwhile
       pcall(vim.keymap.del, 'n', each.key, { buffer = each.bufnr })
       if each.own then
         api.nvim_buf_call(each.bufnr, function()

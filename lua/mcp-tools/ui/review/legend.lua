@@ -2,12 +2,12 @@
 
 local Rows = require('mcp-tools.ui.window.rows')
 local access = require('mcp-tools.privacy.access')
+local approval = require('mcp-tools.ui.approval')
 local float = require('mcp-tools.ui.window.float')
 local keepers = require('mcp-tools.ui.window.keeper')
 local project = require('mcp-tools.instances.project')
 local sanitize = require('mcp-tools.util.sanitize')
 local render = require('mcp-tools.ui.window.render')
-local trim = require('mcp-tools.util.trim')
 
 local M = {}
 
@@ -22,7 +22,7 @@ local MAX_FILES = 5
 ---@field typing? boolean the cursor is in a window where text can be edited
 ---@field actions mcp-tools.ReviewAction[]
 ---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
----@field reading { window: integer, cursor: integer[] }? where a hunk was scrolled on
+---@field write fun(file: mcp-tools.Proposal) called by `:w` where the proposed text can be edited
 ---@field note string? message to the user
 ---@field open? integer number of open reviews
 
@@ -49,25 +49,12 @@ end
 local function keys(view)
   local row, frame = {}, {}
   for _, action in ipairs(view.actions) do
-    if not (view.typing and action.edits) then
+    if action[4] and not (view.typing and action.edits) then
       table.insert(action.in_row and row or frame, { action[1], action[4] })
     end
   end
-  table.insert(row, view.typing and { '', 'edit the text here' } or nil)
+  table.insert(row, view.typing and { '', 'edit the text here; :w accepts it, :q leaves it open' } or nil)
   return row, vim.list_extend(frame, { { '?', 'keys' } })
-end
-
----@param list { [1]: string, [2]: string }[]
----@return string text
----@return mcp-tools.Span[] spans
-local function key_row(list)
-  local text, spans = '', {}
-  for _, key in ipairs(list) do
-    text = text .. (text == '' and '' or '  ')
-    table.insert(spans, { #text + 1, #text + #key[1], 'Key' })
-    text = text .. trim(key[1] .. ' ' .. key[2])
-  end
-  return text, spans
 end
 
 ---@param view mcp-tools.ReviewView
@@ -82,11 +69,19 @@ local function page_of(view, width)
     local line = Rows.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
     page:line(line, i == view.file and { { 1, #line, 'Name' } } or nil)
   end
+  local now = files[view.file]
+  if now and now.ends_change then
+    page:line('  ' .. now.ends_change)
+  end
   if #files > MAX_FILES then
     page:line(('  %d files in all'):format(#files))
   end
   if view.inside then
-    page:line(key_row((keys(view))))
+    local pieces = {}
+    for _, key in ipairs((keys(view))) do
+      vim.list_extend(pieces, { { key[1], 'Key' }, (key[1] == '' and '' or ' ') .. key[2] .. '  ' })
+    end
+    page:add(pieces)
   end
   return page
 end
@@ -101,13 +96,13 @@ local function open(view, opened)
 end
 
 ---@param opened integer?
----@param now integer?
+---@param now { row: integer, height: integer }?
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
   if self.view.inside then
     opened = nil -- it is a window of the review
   end
-  return { float.place(self.rows, opened, now) }
+  return { self:place(self.rows, opened, now) }
 end
 
 ---@return table[]
@@ -120,6 +115,12 @@ function Window:frames()
     local lead, mode = float.command_keys()
     local lhs = float.mapped_key(mode, 'review')
     list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'to start' } }
+    local yes, no = unpack(view.review.applied and { 'keep', 'revert' } or { 'accept', 'reject' })
+    local answers = { { 'approve', yes .. ' visible hunks' }, { 'deny', no .. ' all' } }
+    for _, answer in ipairs(approval.count() == 0 and answers or {}) do -- otherwise they answer the approval question
+      lhs = float.mapped_key(mode, answer[1])
+      table.insert(list, lhs and { lhs, answer[2] } or nil)
+    end
   end
   return { { title = chunks, footer = render.keys(list, self:width()) } }
 end

@@ -2,6 +2,7 @@
 
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local inline = require('mcp-tools.ui.review.inline')
+local notify = require('mcp-tools.notify')
 local text_diff = require('mcp-tools.editor.text.diff')
 local timer = require('mcp-tools.util.timer')
 
@@ -11,14 +12,18 @@ local M = {}
 
 --- Text typed on the right is read after this time without a change, ms.
 local SETTLED_MS = 100
+--- Maximum number of hunks side by side, because the time that Neovim takes grows with the square of their number.
+local MAX_HUNKS = 1000
 
 ---@class mcp-tools.ReviewPair
 ---@field file mcp-tools.Proposal
 ---@field tab integer
 ---@field folds boolean the user's 'foldenable' for this file
+---@field left integer window
 ---@field right integer window
 ---@field proposed integer buffer
 ---@field shown string[] last known text of `proposed`
+---@field base string[] text of the file that it belongs to
 ---@field settling mcp-tools.Timer?
 
 ---@type mcp-tools.ReviewPair?
@@ -62,7 +67,8 @@ local function leave_diff(old)
 end
 
 --- Closes the tab page.
-function M.close()
+---@param is_withdrawn? boolean the user has not decided
+function M.close(is_withdrawn)
   local old = pair
   pair = nil
   if not old then
@@ -75,18 +81,20 @@ function M.close()
     pcall(vim.cmd.tabclose, api.nvim_tabpage_get_number(old.tab))
   end
   if api.nvim_buf_is_valid(old.proposed) then
-    pcall(api.nvim_buf_delete, old.proposed, { force = true })
+    inline.drop_buffer(old.proposed, is_withdrawn and old.file.rewritten and {} or old.shown)
   end
 end
 
 ---@param file mcp-tools.Proposal
+---@param accept fun(): boolean called by `:w` on the right
 ---@param typed fun() called after text was typed on the right
 ---@return integer bufnr
-local function proposed_buffer(file, typed)
+local function proposed_buffer(file, accept, typed)
   local bufnr = api.nvim_create_buf(false, true)
   api.nvim_buf_set_name(bufnr, ('mcp-tools://proposed/%d/%s'):format(bufnr, vim.fs.basename(file.path)))
   inline.set_first_text(bufnr, file:proposed())
   highlighting.set_filetype(bufnr, vim.bo[file.bufnr].filetype)
+  inline.accept_by_write(bufnr, accept)
   vim.bo[bufnr].modifiable = file.editable
   api.nvim_buf_attach(bufnr, false, {
     on_lines = function()
@@ -102,17 +110,28 @@ local function proposed_buffer(file, typed)
   return bufnr
 end
 
---- Shows a file beside the proposed text. A new file is shown inline.
+--- Returns whether a file can be shown side by side. Others are shown inline.
 ---@param file mcp-tools.Proposal
+---@return boolean
+function M.fits(file)
+  return file.bufnr ~= nil and #file.hunks <= MAX_HUNKS
+end
+
+--- Shows a file beside the proposed text.
+---@param file mcp-tools.Proposal
+---@param accept fun(): boolean
 ---@param typed fun()
 ---@return mcp-tools.ReviewWindow[]
-function M.open(file, typed)
+function M.open(file, accept, typed)
   M.close()
-  if not file.bufnr then
-    return inline.open(file)
+  if not M.fits(file) then
+    if file.bufnr then
+      notify.info(('%d hunks are shown in the buffer: they are too many for side by side'):format(#file.hunks))
+    end
+    return inline.open(file, accept)
   end
-  highlighting.guard(file.bufnr)
-  local proposed = proposed_buffer(file, typed)
+  highlighting.guard_shown(file.bufnr)
+  local proposed = proposed_buffer(file, accept, typed)
   local switchbuf = vim.o.switchbuf
   vim.o.switchbuf = '' -- do not reuse a window of the user
   local ok, err = pcall(vim.cmd, ('tab sbuffer %d'):format(file.bufnr))
@@ -129,9 +148,11 @@ function M.open(file, typed)
     file = file,
     tab = api.nvim_get_current_tabpage(),
     folds = folds,
+    left = left,
     right = right,
     proposed = proposed,
     shown = file:proposed(),
+    base = file.base,
   }
   return { { window = left, bufnr = file.bufnr }, { window = right, bufnr = proposed, typed = file.editable } }
 end
@@ -149,14 +170,15 @@ function M.jump(file, i)
   end
 end
 
---- Returns where the cursor is, as `inline.at_cursor`.
+--- Returns where the cursor is, like `inline.at_cursor`.
 ---@param files mcp-tools.Proposal[]
+---@param current? integer
 ---@return integer? file
 ---@return integer? hunk
 ---@return integer? before
-function M.at_cursor(files)
+function M.at_cursor(files, current)
   if not is_open() or api.nvim_get_current_buf() ~= pair.proposed then
-    return inline.at_cursor(files)
+    return inline.at_cursor(files, current)
   end
   local row, before = api.nvim_win_get_cursor(0)[1], 0
   local count = api.nvim_buf_line_count(0)
@@ -177,7 +199,8 @@ end
 
 --- Returns the text on the right if the user has edited it since the last call.
 ---@param file mcp-tools.Proposal
----@return string[]?
+---@return string[]? lines
+---@return string[]? base text of the file that it was typed for
 function M.typed(file)
   if not is_open() or pair.file ~= file or not file.editable then
     return inline.typed(file)
@@ -187,7 +210,8 @@ function M.typed(file)
     return nil
   end
   pair.shown = lines
-  return lines
+  vim.bo[pair.proposed].modified = false
+  return lines, pair.base
 end
 
 --- Updates the right side after the proposal or the file has changed, unless the user has edited it.
@@ -197,7 +221,11 @@ function M.update(files)
     return
   end
   local lines, now = pair.file:proposed(), right_lines()
-  if not vim.deep_equal(now, pair.shown) or vim.deep_equal(now, lines) then
+  if not vim.deep_equal(now, pair.shown) then
+    return
+  end
+  pair.base = pair.file.base
+  if vim.deep_equal(now, lines) then
     return
   end
   local first, last = text_diff.same_lines(now, lines)
@@ -207,6 +235,7 @@ function M.update(files)
   api.nvim_buf_set_lines(pair.proposed, first, #now - last, false, changed)
   highlighting.guard(pair.proposed, first, #lines - last)
   vim.bo[pair.proposed].modifiable = pair.file.editable
+  vim.bo[pair.proposed].modified = false
   if M.has(pair.file) then
     api.nvim_win_call(pair.right, function()
       vim.cmd('diffupdate')
@@ -214,11 +243,27 @@ function M.update(files)
   end
 end
 
+--- Returns the parts of a hunk that the user has to read, like `inline.parts`.
+---@param file mcp-tools.Proposal
+---@param i integer
+---@return mcp-tools.HunkPart[]?
+function M.parts(file, i)
+  local hunk = file.hunks[i]
+  if not hunk or not M.has(file) then
+    return inline.parts(file, i)
+  elseif api.nvim_get_current_tabpage() == pair.tab then
+    return {
+      { name = 'old', window = pair.left, first = hunk.start, count = hunk.count },
+      { name = 'new', window = pair.right, first = row_of(file, i), count = #hunk.new },
+    }
+  end
+end
+
 --- Returns whether a file is shown side by side.
 ---@param file mcp-tools.Proposal
 ---@return boolean
 function M.has(file)
-  return is_open() and api.nvim_win_is_valid(pair.right) and pair.file == file
+  return is_open() and api.nvim_win_is_valid(pair.left) and api.nvim_win_is_valid(pair.right) and pair.file == file
 end
 
 return M

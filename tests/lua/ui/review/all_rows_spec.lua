@@ -47,6 +47,16 @@ local function edit(name, text)
   return path
 end
 
+--- Returns numbered words, and a line of them that fills about a number of rows of a width.
+local function tall(rows, width)
+  local words, parts = {}, {}
+  for i = 1, rows do
+    words[i] = ('W%d_'):format(i)
+    parts[i] = words[i] .. ('.'):rep(width - #words[i]) .. words[i] -- one of both is not broken at the end of a row
+  end
+  return words, table.concat(parts)
+end
+
 local EVIL = 'local x = 1' .. (' '):rep(300) .. 'os.execute("EVIL")\n'
 local FOLDED = 'function f()\n  local x = 1\n  os.execute("EVIL")\n  return x\nend\n'
 
@@ -67,6 +77,39 @@ describe('a hunk is accepted after all of it was on the screen', function()
       accepts_after_showing(words)
     end)
   end
+
+  it('if its beginning is above the window', function()
+    local words = t.lines(50, 'old%03d')
+    local path = edit('a.txt', table.concat(words, '\n') .. '\nlast\n')
+    screen.open({ { path = path, text = 'last\n' } })
+    vim.cmd('normal! 45Gzt')
+    command.run({ args = 'approve' })
+    t.eq({}, screen.ends)
+    accepts_after_showing(words)
+  end)
+
+  it('if the window became smaller, or one on another tab page is larger', function()
+    local words = t.lines(12, 'NEW%04d')
+    for _, change in ipairs({ 'botright 12new | wincmd p', 'tab split | botright 12new | wincmd p' }) do
+      screen.reset()
+      review(edit('a.txt', 'x\ny\n'), table.concat(words, '\n') .. '\nx\ny\n')
+      vim.cmd(change)
+      command.run({ args = 'review' })
+      accepts_after_showing(words)
+      vim.cmd('silent! tabonly | silent! only')
+    end
+  end)
+
+  it('if the user goes to its end, or has characters that do not show', function()
+    local words = t.lines(100, 'NEW%04d')
+    local path = edit('a.txt', 'x\n' .. table.concat(words, '\n') .. '\ny\n')
+    review(path, 'x\ny\n')
+    screen.press('100Gzb')
+    accepts_after_showing(words)
+    screen.reset()
+    review(project.root .. '/new.txt', 'one\ntwo\u{3164}\n')
+    accepts_after_showing({ 'two<U+3164>' })
+  end)
 
   it('if its lines are wrapped, also in a removal', function()
     local words = t.lines(30, 'L%03d')
@@ -89,11 +132,40 @@ describe('a hunk is accepted after all of it was on the screen', function()
     review(edit('c.lua', 'local y = 1\n'), EVIL)
     accepts_after_showing({ 'EVIL' })
     t.eq({ false, true }, { vim.wo.wrap, vim.wo.foldenable })
+    screen.reset()
+    review(edit('d.lua', 'local y = 1\n'), EVIL)
+    local bufnr = vim.api.nvim_get_current_buf()
+    t.eq(true, vim.wo.wrap)
+    vim.cmd('silent edit other.txt')
+    vim.cmd('silent buffer ' .. bufnr)
+    t.eq({ false, true }, { vim.wo.wrap, vim.wo.foldenable })
   end)
 
   it('side by side', function()
     config.setup({ review = { layout = 'split' } })
     review(edit('a.lua', 'local x = 0\nlocal y = 1\n'), EVIL .. 'local y = 1\n')
     accepts_after_showing({ 'EVIL' })
+    for _, more in ipairs({ 0, 30 }) do -- then removed lines as well
+      screen.reset()
+      local words, text = tall(40, 14)
+      local old = table.concat(t.lines(more, 'old %d'), '\n')
+      review(edit(('%d.txt'):format(more), 'x\n' .. old .. '\ny\n'), 'x\n' .. text:gsub('%.%.%.', '\n', 20) .. '\ny\n')
+      accepts_after_showing(vim.list_extend(words, more > 0 and { 'old 1', 'old 30' } or {}))
+    end
   end)
+
+  for _, rows in ipairs({ 38, 70 }) do -- more than the window has, more than are drawn at once
+    for _, where in ipairs({ 'first', 'middle', 'last', 'only', 'above' }) do
+      it(('if a line has %d rows (%s)'):format(rows, where), function()
+        local words, line = tall(rows, 60)
+        local at = { first = { line, 'b' }, last = { 'a', line }, only = { line } }
+        local text = table.concat(at[where] or { 'a', line, 'c' }, '\n')
+        review(
+          edit('a.txt', 'x\ny\n'),
+          (where == 'above' and '' or 'x\n') .. text .. (where == 'above' and '\nx' or '') .. '\ny\n'
+        )
+        accepts_after_showing(words)
+      end)
+    end
+  end
 end)

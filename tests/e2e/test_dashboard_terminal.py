@@ -187,6 +187,7 @@ async def test_closing_it_leaves_nothing_behind(screen: Terminal) -> None:
         )
 
 
+@pytest.mark.slow
 async def test_it_does_nothing_while_hidden(screen: Terminal) -> None:
     await call(screen, "steps")  # a running call has a timer
     await screen.command("tabnew")
@@ -220,6 +221,19 @@ async def test_keys_start_and_stop_the_bridge_and_yank_its_entry(screen: Termina
     assert url in json.dumps(json.loads(await screen.nvim.lua(register)))
     await screen.type("S")
     await screen.shows("● stopped", timeout=20_000)
+
+
+async def test_enter_shows_the_whole_note_of_a_client(screen: Terminal) -> None:
+    await screen.nvim.lua("require('mcp-tools').setup({ agents = { 'gemini' } })")
+    await screen.command("McpTools")
+    await screen.type("S")
+    await screen.shows("Gemini CLI    editor link  on: ", "…", timeout=20_000)
+    await screen.hides("auto_edit")
+    await screen.enter("/Gemini")
+    await screen.enter("")
+    await screen.shows("never with `--approval-mode auto_edit`")
+    await screen.enter("")
+    await screen.hides("auto_edit")
 
 
 async def test_keys_open_the_clients_and_the_log(screen: Terminal) -> None:

@@ -96,7 +96,7 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         await screen.shows("y write", '"stdio"')
         assert not settings.exists()
         await screen.type("y")
-        await screen.shows("✓ 4 Client     Gemini CLI", "→ 5 Try it")
+        await screen.shows("✓ 4 Client     Gemini CLI", "whether the server is connected", "→ 5 Try it")
         assert settings.exists()
 
         await screen.press("Enter")
@@ -105,6 +105,8 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         await screen.type("q")
         await screen.command("McpTools welcome")
         await screen.shows("✓ 5 Try it     editor_state", "→ 6 Your turn")
+        await screen.press("Enter")
+        await screen.shows("<CR> cannot do this step")
 
         answer = await call_as(settings, "gemini-cli", home)
         assert not answer["result"].get("isError"), answer
@@ -127,8 +129,8 @@ async def test_missing_packages_and_refused_options_are_named(nvim_program: Path
     init = "_G.mcp_tools = require('mcp-tools')\npcall(mcp_tools.setup, { tools = 'recomended' })"
     async with terminal.opened(nvim_program, home, init_lua=init) as screen:
         await screen.command("McpTools welcome")
-        await screen.shows("✗ 1 Options", '"recommended"?)', "2 Python", "is not installed", "3 Bridge")
+        await screen.shows("✗ 1 Options", '"recommended"?)', "2 Python", "is not set up", "3 Bridge")
         await screen.nvim.lua("mcp_tools.setup({ tools = 'recommended', bridge = { autostart = false } })")
-        text = await screen.shows("→ 2 Python     the Python environment of the bridge is not installed")
+        text = await screen.shows("→ 2 Python     Python is not set up")
         assert "<CR> installs it: about 20 MB" in text
         assert marks(text) == ["✓", "→", " ", " ", " ", " "]

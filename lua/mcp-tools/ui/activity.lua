@@ -36,10 +36,7 @@ local last ---@type mcp-tools.Activity?
 
 ---@return string[]
 local function client_names()
-  local names = {}
-  for _, client in ipairs(current.reported.sessions and current.reported.sessions.clients or {}) do
-    table.insert(names, tostring(client.name or '?'))
-  end
+  local names = current.client_names()
   if #names == 0 then -- a terminal agent may be connected before the bridge reports it
     for _, session in ipairs(terminal_agents.sessions()) do
       table.insert(names, session.client)

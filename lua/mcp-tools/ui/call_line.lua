@@ -1,5 +1,6 @@
---- One line about a call, for lists and messages: what it works on, its tool, its client and its age.
+--- One line about a call, for lists: its tool, its client, its age and what it works on.
 
+local Rows = require('mcp-tools.ui.window.rows')
 local canonical_json = require('mcp-tools.util.canonical_json')
 local paths = require('mcp-tools.files.paths')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -19,8 +20,8 @@ function M.age(ns)
   return ('%d h'):format(math.floor(seconds / 3600))
 end
 
---- Maximum bytes of arguments.
-local MAX_ARGUMENTS = 200
+--- Maximum cells of arguments and of commands.
+local MAX_CELLS = 40
 
 --- Returns the files of a call, those outside its project first, and its command; without both, its arguments.
 ---@param call mcp-tools.Call
@@ -39,9 +40,9 @@ local function subject_of(call)
   if type(command) == 'table' then
     command = table.concat(vim.tbl_map(tostring, command), ' ')
   end
-  table.insert(parts, type(command) == 'string' and ('"%s"'):format(command) or nil)
+  table.insert(parts, type(command) == 'string' and ('"%s"'):format((Rows.clip(command, MAX_CELLS))) or nil)
   if #parts == 0 and call.snapshot then
-    return canonical_json.head(call.snapshot, MAX_ARGUMENTS)
+    return (Rows.clip(canonical_json.head(call.snapshot, 4 * MAX_CELLS), MAX_CELLS))
   end
   return table.concat(parts, ', ')
 end
@@ -52,7 +53,7 @@ end
 function M.of(call)
   local client = call.client.name and ('"%s"'):format(call.client.name) or call.host == 'command' and 'you' or call.host
   local since = M.age(vim.uv.hrtime() - call.created_at)
-  return sanitize.line(('%s  %s  %s, %s ago'):format(subject_of(call), call.name, client, since))
+  return sanitize.line(('%s  %s, %s ago  %s'):format(call.name, client, since, subject_of(call)))
 end
 
 return M

@@ -1,11 +1,17 @@
---- View of a call made by `:McpTools call`, in the window at the bottom: events while it runs, then its result as a
---- client would get it. The cursor does not move.
+--- View of a call made by `:McpTools call`, in the window at the bottom: events while it runs, then its result as
+--- clients get it. The tool runs in the window of the user; then the cursor enters the result, unless the user is busy.
 
 local json = require('mcp-tools.util.json')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
 
+local api = vim.api
+
 local M = {}
+
+--- Beginnings of the names of our windows and their buffers.
+local NAME = 'call '
+local BUFFER = 'mcp-tools://' .. NAME
 
 --- Maximum bytes of a result; a line of megabytes would block the main thread.
 local MAX_SHOWN = 1024 * 1024
@@ -13,8 +19,6 @@ local MAX_SHOWN = 1024 * 1024
 local MAX_EVENTS = 500
 --- Time between two redraws, ms.
 local REDRAW = 50
-
-local CLOSE = '; CTRL-W w enters'
 
 ---@param value any
 ---@return string
@@ -163,6 +167,19 @@ local function push(lines, line)
   end
 end
 
+--- Returns where the user is; it changes when the user moves or types.
+---@return any[]
+local function position()
+  local window = api.nvim_get_current_win()
+  return { window, api.nvim_win_get_buf(window), api.nvim_win_get_cursor(window), vim.b.changedtick }
+end
+
+--- Returns whether the user is typing, or is in a float, which could close when another window is entered.
+---@return boolean
+local function is_busy()
+  return api.nvim_get_mode().mode ~= 'n' or api.nvim_win_get_config(0).relative ~= ''
+end
+
 ---@class mcp-tools.ShownCallView: mcp-tools.CallView
 ---@field refuse fun(lines: string[]) shows why the call is not made
 ---@field waits fun() shows that the call is running
@@ -173,22 +190,27 @@ end
 ---@return mcp-tools.ShownCallView
 function M.new(name, hints)
   local events, logged = { '…' }, {} ---@type string[], string[]
-  local title = 'call ' .. sanitize.line(name) .. ': '
+  local title = NAME .. sanitize.line(name) .. ': '
   local view = {}
+  if vim.startswith(api.nvim_buf_get_name(0), BUFFER) then -- the tool works in the window of the user
+    vim.cmd.wincmd('p')
+  end
+  local origin = position()
 
   ---@param content mcp-tools.ScratchContent
   ---@param state string
   ---@param opts? mcp-tools.ScratchOpts
   local function show(content, state, opts)
-    opts = vim.tbl_extend('error', { stay = true, title = title .. state }, opts or {})
-    return scratch.show('call ' .. name, content, opts)
+    opts = vim.tbl_extend('error', { title = title .. state }, opts or {})
+    opts.stay = opts.stay or is_busy() or not vim.deep_equal(origin, position())
+    return scratch.show(NAME .. name, content, opts)
   end
 
   --- Shows that the call is running, and its events. Only the result replaces another view.
   function view.waits()
     show(function()
       return events
-    end, 'running; :McpTools cancel stops it', { at_end = true, every = REDRAW })
+    end, 'running; :McpTools cancel stops it', { stay = true, at_end = true, every = REDRAW })
   end
 
   ---@param line string
@@ -223,13 +245,13 @@ function M.new(name, hints)
       filetype = #hints + #logged == 0 and kind or nil
     end
     vim.list_extend(lines, #logged > 0 and { '', unpack(logged) } or {})
-    show(lines, end_text(call) .. CLOSE, { filetype = filetype })
+    show(lines, end_text(call), { filetype = filetype })
   end
 
   --- Shows why the tool was not called.
   ---@param lines string[]
   function view.refuse(lines)
-    show(lines, 'not called' .. CLOSE)
+    show(lines, 'not called')
   end
 
   return view

@@ -1,4 +1,4 @@
--- every Neovim
+-- slow, every Neovim
 -- What the user sees of edits by agents: marks of changed lines, and a notification of unsaved edits.
 
 local edits = require('mcp-tools.ui.edits')

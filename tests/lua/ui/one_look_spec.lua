@@ -59,6 +59,7 @@ end
 describe('one look', function()
   it("opens windows in one module, except for the user's own texts, and defines highlights in one", function()
     t.eq({
+      'agents/terminal.lua', -- a terminal of the user
       'editor/user/show.lua', -- a text of the project
       'ui/review/hunk_editor.lua', -- editable text
       'ui/review/split.lua', -- two texts side by side
@@ -125,7 +126,8 @@ describe('help', function()
     local function leave() left = left + 1 end
     local function nothing() end
     local windows = { { window = window, bufnr = api.nvim_win_get_buf(window) } }
-    local review = require('mcp-tools.ui.review.keys').set(windows, { { 'q', leave, 'later' } }, nothing, nothing)
+    local review =
+      require('mcp-tools.ui.review.keys').set(windows, { { 'q', leave, 'review later', 'later' } }, nothing, nothing)
     has_help(window)
     t.eq(0, left)
     review:remove()
@@ -149,16 +151,16 @@ describe('help', function()
     t.wait(function() return not help_window() end)
   end)
 
-  it('lists keys with the same description once', function()
+  it('lists keys in the given order, and those with the same description once', function()
     local buffer = api.nvim_get_current_buf()
     help.toggle({
-      { lhs = '?', description = 'show the keys' },
-      { lhs = '2', description = 'choose' },
-      { lhs = 'q', description = 'later' },
+      { lhs = 'y', description = 'accept' },
       { lhs = '1', description = 'choose' },
+      { lhs = 'q', description = 'later' },
+      { lhs = '2', description = 'choose' },
     })
     local lines = api.nvim_buf_get_lines(api.nvim_win_get_buf(help_window()), 0, -1, false)
-    t.eq({ '  1 2  choose', '  q    later', '  ?    show the keys' }, lines)
+    t.eq({ '  y    accept', '  1 2  choose', '  q    later' }, lines)
     t.eq(buffer, api.nvim_get_current_buf())
   end)
 end)

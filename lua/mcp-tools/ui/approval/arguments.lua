@@ -5,7 +5,7 @@ local sanitize = require('mcp-tools.util.sanitize')
 
 local M = {}
 
---- Maximum for all arguments together; layout takes time.
+--- Maximum number of bytes of all arguments together; layout takes time.
 M.MAX_BYTES = 64 * 1024
 --- Last line of an argument that was cut.
 M.CUT = '    … CUT'
@@ -24,7 +24,7 @@ local MAX_COUNTED = 10000
 ---@field bytes integer
 ---@field max integer
 ---@field cut boolean?
----@field one_line boolean? the lines are joined, so that line breaks of a text would imitate them
+---@field one_line boolean? the lines will be joined, so a text with line breaks must not become several
 
 ---@param out mcp-tools.ApprovalLines
 ---@param line string
@@ -119,7 +119,7 @@ end
 ---@param text string
 ---@return integer count
 ---@return boolean more there are more than MAX_COUNTED
-local function lines_of(text)
+local function count_lines(text)
   local count, at = 1, text:find('\n', 1, true)
   while at and count < MAX_COUNTED do
     count, at = count + 1, text:find('\n', at + 1, true)
@@ -161,7 +161,7 @@ local function add_value(out, label, value, margin, depth)
   local start = margin .. label
   if type(value) == 'string' then
     if value:find('\n', 1, true) and not out.one_line then
-      local count, more = lines_of(value)
+      local count, more = count_lines(value)
       add(out, ('%stext of %s%d lines'):format(start, more and 'more than ' or '', count))
       return add_block(out, value, margin .. '  ')
     end
@@ -193,10 +193,10 @@ end
 ---@class mcp-tools.ApprovalArgument
 ---@field lines string[]
 ---@field label_bytes integer label in the first line, including margin and colon
----@field rank integer
+---@field rank integer for sorting: by size, then by position
 
---- Formats arguments, the shortest first. Those that the tool declares are read before others, which then cannot push
---- them out.
+--- Formats arguments, the shortest first. Arguments that the tool declares have precedence, so that others cannot use
+--- up the limit.
 ---@param args table
 ---@param known table<string, any> arguments that the tool declares
 ---@param summary? { max: integer, min_share: integer } for one line: maximum bytes of all arguments together, and bytes
@@ -204,7 +204,7 @@ end
 ---@return mcp-tools.ApprovalArgument[] list
 ---@return string heading says how many were cut
 ---@return integer left number of arguments that are not in the list
-function M.read(args, known, summary)
+function M.format(args, known, summary)
   local max = summary and summary.max or M.MAX_BYTES
   local keys, others = {}, {}
   for _, key in ipairs(sorted_keys(args)) do

@@ -74,16 +74,16 @@ end
 --- Neovim's built-in picker blocks the editor until it is answered.
 M.select = { serial = true }
 
---- Rows for the choices of the built-in picker, which it shows at the bottom.
-local PICKER = 12
+--- Number of rows at the bottom that the built-in picker needs for its choices.
+local PICKER_ROWS = 12
 
---- The change that a picker asks about, in a window at the top, below the windows of pickers.
+--- Window at the top of the screen with the change that a picker asks about. Windows of pickers may cover it.
 ---@class mcp-tools.ApprovalChange: mcp-tools.Float
 local Change = float.kind({ zindex = 40, max_width = 100 })
 
 ---@return { row: integer, height: integer }[]
 function Change:layout()
-  return { { row = 0, height = math.max(1, math.min(self.rows, vim.o.lines - PICKER - float.FRAME)) } }
+  return { { row = 0, height = math.max(1, math.min(self.rows, vim.o.lines - PICKER_ROWS - float.FRAME)) } }
 end
 
 ---@return table[]
@@ -128,7 +128,7 @@ local SUMMARY = { max = 400, min_share = 30 }
 ---@return string
 local function summary(args, schema)
   local known = type(schema.properties) == 'table' and schema.properties or {}
-  local list, heading, left = arguments.read(args, known, SUMMARY)
+  local list, heading, left = arguments.format(args, known, SUMMARY)
   local parts = {}
   for _, argument in ipairs(list) do
     table.insert(parts, table.concat(vim.tbl_map(trim, argument.lines), ' '))
@@ -186,7 +186,7 @@ function M.select.hide(question)
   hide_change(question)
 end
 
---- Shows the current change.
+--- Updates the window with the change.
 ---@param question mcp-tools.Question
 function M.select.renew(question)
   if changes[question] then

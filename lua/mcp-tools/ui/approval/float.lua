@@ -6,7 +6,6 @@ local keepers = require('mcp-tools.ui.window.keeper')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
-local scratch = require('mcp-tools.ui.window.scratch')
 local text = require('mcp-tools.ui.approval.text')
 
 local api = vim.api
@@ -51,9 +50,9 @@ local function footer_of(question, window, width)
 end
 
 ---@param question mcp-tools.Question
----@param below integer rows that were not on the screen yet
+---@param unread integer rows that were not on the screen yet
 ---@return table[] chunks
-local function title_of(question, below)
+local function title_of(question, unread)
   local why_not = question.why_not
   local chunks = {
     render.chunk((' %s '):format(why_not or 'Allow this call?'), why_not and 'Warn' or 'Title'),
@@ -61,19 +60,23 @@ local function title_of(question, below)
   if question.open > 1 then
     table.insert(chunks, render.chunk(('1 of %d '):format(question.open), 'Title'))
   end
-  return render.with_more(chunks, below)
+  return render.with_more(chunks, unread)
 end
 
 ---@class mcp-tools.ApprovalWindow: mcp-tools.Float
 ---@field question mcp-tools.Question
+---@field read_rows integer? last row that was on the screen
 local Window = float.kind({ zindex = 60, max_width = 100 })
 
 --- Returns the number of rows that were not on the screen yet. Reaching the end counts as read.
 ---@return integer
 function Window:unread()
-  local below = self.question.read and 0 or self:below()
-  self.question.read = below == 0
-  return below
+  if self.question.read then
+    return 0
+  end
+  self.read_rows = self:read(self.read_rows or 0)
+  self.question.read = self.read_rows == self.rows
+  return self.rows - self.read_rows
 end
 
 ---@return table[]
@@ -162,10 +165,10 @@ function M.reveal(question)
   local shown = keeper:on_screen(question) --[[@as mcp-tools.ApprovalWindow?]]
   if not shown then
     return keeper:leave_over() or not question.read
-  elseif shown:unread() == 0 then
+  elseif shown:unread() == 0 and not shown:is_covered() then
     return false
   end
-  api.nvim_win_call(shown.windows[1], scratch.reveal)
+  shown:scroll(math.min((shown.read_rows or 0) + 1, shown.rows))
   keeper:sync_later()
   return true
 end

@@ -53,10 +53,10 @@ end
 
 ---@type mcp-tools.Question[] the first serial one is on the screen
 local open = {}
-local last_closed_at, last_ended_at = 0, 0 -- ns; the second without an answer
+local last_closed_at, last_unanswered_at = 0, 0 -- ns
 
 ---@return mcp-tools.Question[] questions in the editor
-local function serial()
+local function editor_questions()
   return vim.tbl_filter(function(question)
     return question.serial
   end, open)
@@ -65,18 +65,18 @@ end
 --- Returns the number of open questions in the editor.
 ---@return integer
 function M.count()
-  return #serial()
+  return #editor_questions()
 end
 
 --- Returns whether a question ended without an answer so recently that an answer may still be meant for it.
 ---@return boolean
 function M.has_just_closed()
-  return Question.is_recent(last_ended_at)
+  return Question.is_recent(last_unanswered_at)
 end
 
 --- Shows the first question, or updates the number of open questions in it.
 local function advance()
-  local question = serial()[1]
+  local question = editor_questions()[1]
   if not question then
     return
   elseif question.shown_at then
@@ -86,7 +86,7 @@ local function advance()
   -- Later: the call came in a request, which must be answered before a prompt blocks the main thread.
   vim.schedule(function()
     if not question.closed and not question.shown_at then
-      -- `:McpTools approve` may be for a review.
+      -- An early `:McpTools approve` may be meant for a review.
       question:show(Question.is_recent(last_closed_at) or reviews.count() > 0)
     end
   end)
@@ -95,13 +95,13 @@ end
 ---@param question mcp-tools.Question
 ---@param state mcp-tools.ApprovalState
 local function leave(question, state)
-  local on_screen = serial()[1] == question
+  local on_screen = editor_questions()[1] == question
   open = vim.tbl_filter(function(other)
     return other ~= question
   end, open)
   if on_screen then
     last_closed_at = uv.hrtime()
-    last_ended_at = (state == 'allowed' or state == 'denied') and last_ended_at or last_closed_at
+    last_unanswered_at = (state == 'allowed' or state == 'denied') and last_unanswered_at or last_closed_at
   end
 end
 
@@ -144,7 +144,7 @@ end
 --- Returns the question on the screen.
 ---@return mcp-tools.Question?
 function M.current()
-  local question = serial()[1]
+  local question = editor_questions()[1]
   return question and question.shown_at and question or nil
 end
 

@@ -93,29 +93,29 @@ local CHOICES = {
 ---@param question mcp-tools.Question
 ---@param name string of the tool
 ---@return string
-local function scope_of(question, name)
+local function coverage_of(question, name)
   local files = #(question.files or {})
   return files == 0 and 'every ' .. name or ('%s of %s'):format(name, files == 1 and 'this file' or 'these files')
 end
 
---- Returns the texts that depend on the question: on its client, its files, and whether grants are per command.
+--- Returns the texts that depend on the question: on its client, its files, and whether permissions are per command.
 ---@param question mcp-tools.Question
 ---@param name string of the tool
 ---@return table<string, { text: string?, long: string }>
-local function special(question, name)
-  local call, scope, out = question.call, scope_of(question, name), {}
-  out.session = { long = ('Allow %s in this session'):format(scope) }
+local function specific_texts(question, name)
+  local call, coverage, out = question.call, coverage_of(question, name), {}
+  out.session = { long = ('Allow %s in this session'):format(coverage) }
   if not call.session then
     out.session.long = ("Allow %s by '%s' until Neovim quits"):format(
-      scope,
+      coverage,
       sanitize.line(call.client.name or call.host)
     )
   end
-  out.always = { text = 'always all', long = ('Always allow %s in this project'):format(scope) }
+  out.always = { text = 'always all', long = ('Always allow %s in this project'):format(coverage) }
   if (call.definition or {}).always_ignores then
     out.always = { text = 'always this', long = ('Always allow this exact %s in this project'):format(name) }
   elseif question.files then
-    out.always = { text = 'always this file', long = ('Always allow %s'):format(scope) }
+    out.always = { text = 'always this file', long = ('Always allow %s'):format(coverage) }
   end
   out.never = { long = ('Never allow %s in this project'):format(name) }
   return out
@@ -162,7 +162,7 @@ end
 ---@return string|false
 local function read_preview(question, again)
   local definition = question.call.definition
-  local ok, text, err = xpcall(definition.preview, debug.traceback, vim.deepcopy(question.args), again, question.call)
+  local ok, text, err = errors.try(definition.preview, vim.deepcopy(question.args), again, question.call)
   if ok and text == nil and errors.is(err) then
     text = require('mcp-tools.editor.edit.approved').WILL_FAIL .. err.message -- start-up cost
   end
@@ -173,8 +173,9 @@ local function read_preview(question, again)
   return false
 end
 
---- Returns the callback for a preview that is completed later: it updates the question. If the call would fail it ends
---- the question, except for files outside the project, about which the client must learn nothing before the answer.
+--- Returns the callback for a preview that is completed later: it updates the question or, if the call would fail, ends
+--- it. A question about files outside the project is not ended: the client must learn nothing about them before the
+--- answer.
 ---@param question mcp-tools.Question
 ---@param rounds? integer how often it may still be called
 ---@return fun(err: mcp-tools.Error?)
@@ -277,10 +278,10 @@ end
 --- Returns the answers that can be given, in the order in which they are shown.
 ---@return mcp-tools.ApprovalChoice[]
 function Question:offered()
-  local list, other = {}, special(self, sanitize.line(self.call.name))
+  local list, texts = {}, specific_texts(self, sanitize.line(self.call.name))
   for _, choice in ipairs(CHOICES) do
     if vim.list_contains(self.choices, choice.answer or choice.name) then
-      table.insert(list, (vim.tbl_extend('force', choice, other[choice.name] or {})))
+      table.insert(list, (vim.tbl_extend('force', choice, texts[choice.name] or {})))
     end
   end
   return list
@@ -386,7 +387,7 @@ function Question:answer(choice, by, reason)
   if self.closed then
     return false, 'this question is no longer open'
   elseif not vim.list_contains(self.choices, choice) then
-    return false, ('this question cannot be answered by "%s"'):format(choice)
+    return false, ("this question cannot be answered with '%s'"):format(choice)
   elseif answers.YES[choice] and by ~= 'client' and has_changed(self) then
     self:renew()
     return self:refuse('The change is different now. Review it, then answer again.')
@@ -453,7 +454,7 @@ end
 
 --- Notifies the user of a call that was denied because nobody answered.
 ---@param call mcp-tools.Call
----@param what string
+---@param what string what happened, after the name of the tool
 function M.notify_denied(call, what)
   notify.warn(('%s %s'):format(sanitize.line(call.name), what), 'Ask the assistant to try again')
 end

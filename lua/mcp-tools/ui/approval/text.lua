@@ -55,17 +55,17 @@ local OUTSIDE, NO_FILE = '  OUTSIDE the project', '  NOT a regular FILE'
 ---@param question mcp-tools.Question
 ---@return mcp-tools.ApprovalFile[]
 local function files_of(question)
-  local inside, outside, seen = {}, {}, {}
+  local plain, marked, seen = {}, {}, {}
   for _, target in ipairs(question.targets) do
     if target.path and not seen[target.path] then
       seen[target.path] = true
       local mark = target.other and NO_FILE or paths.inside(target.path, question.root) and '' or OUTSIDE
-      local list = mark == '' and inside or outside
+      local list = mark == '' and plain or marked
       local at = target.given == question.args.path and 1 or #list + 1
       table.insert(list, at, { path = sanitize.line(target.path), mark = mark })
     end
   end
-  return vim.list_extend(outside, inside)
+  return vim.list_extend(marked, plain)
 end
 
 ---@param page mcp-tools.Rows
@@ -94,13 +94,13 @@ local function add_files(page, files)
     local outside = vim.iter(files):fold(0, function(count, file)
       return count + (file.mark == OUTSIDE and 1 or 0)
     end)
-    local text = ('… and %d more files, %d of all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
+    local text = ('… and %d more files; %d in all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
     page:line((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Warn' } } or nil)
   end
   return cut
 end
 
---- Counts the files of a diff. A line of a file cannot imitate the three lines that begin one.
+--- Counts the files of a diff. A line of a file cannot imitate the three lines that begin its diff.
 ---@param text string
 ---@return integer
 local function count_files(text)
@@ -161,6 +161,7 @@ local function add_heading(page, text)
   page:line(text, { { 1, cut - 1, 'Heading' }, { cut, #text, 'Warn' } })
 end
 
+--- Bytes of the bar before each line of a block.
 local BAR = #'  │ '
 
 --- Returns whether a text is a diff and nothing else, and is shown completely.
@@ -280,7 +281,7 @@ local function page_of(question, width, with_changes)
   end
   local cuts = add_head(page, question, files, text)
   local known = known_of(question)
-  local list, heading, left = arguments.read(beside_changes(question, known, text), known)
+  local list, heading, left = arguments.format(beside_changes(question, known, text), known)
   if text or fault then
     add_diff(page, text, fault)
   end

@@ -5,6 +5,7 @@ local age = require('mcp-tools.ui.call_line').age
 local approvals = require('mcp-tools.ui.approval')
 local changes = require('mcp-tools.editor.edit.history')
 local reviews = require('mcp-tools.editor.review')
+local sanitize = require('mcp-tools.util.sanitize')
 
 --- Formats a duration in at most six cells.
 ---@param ms number
@@ -229,6 +230,8 @@ local changes_section = {
   details = { changes = 'changes' },
 }
 
+--- The connection of a terminal agent besides that for tools.
+local LINK = 'editor link'
 --- Maximum width of a client's name.
 local MAX_NAME = 24
 
@@ -256,7 +259,7 @@ local function client_row(id, is_on, name, version, transport, note)
       tostring(transport or ''),
       { note, 'Dim' },
     },
-    item = { kind = 'client', id = id },
+    item = { kind = 'client', id = id, value = note },
   }
 end
 
@@ -272,33 +275,21 @@ local function connected(parts)
   return list
 end
 
---- Names the tools that an agent has called.
----@param session mcp-tools.agents.Session
----@return string
-local function called(session)
-  local list = {}
-  for tool, times in vim.spairs(session.asked) do
-    table.insert(list, times > 1 and ('%s ×%d'):format(tool, times) or tool)
-  end
-  return #list > 0 and ', has called ' .. table.concat(list, ', ') or ''
-end
-
----@param parts mcp-tools.DashboardParts
 ---@return mcp-tools.TableRow[]
-local function terminal_agents(parts)
+local function terminal_agents()
   local agents, list = package.loaded['mcp-tools.agents'], {} -- start-up cost
   for _, agent in ipairs(agents and agents.status() or {}) do
     local label = agent.label or agent.name
     for i, session in ipairs(agent.sessions) do
       local name = session.client ~= '' and session.client or label
-      local id, note = ('agent %s %d'):format(agent.name, i), last_seen(parts, session.client) .. called(session)
-      table.insert(list, client_row(id, true, name, session.version, 'agent', note))
+      local note = 'gets what you select and open'
+      table.insert(list, client_row(('agent %s %d'):format(agent.name, i), true, name, session.version, LINK, note))
     end
     if #agent.sessions == 0 then
       local edits = agent.proposes and '; proposes edits ' .. agent.proposes or ''
       local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits or nil
       local note = agent.state .. (why and ': ' .. why or '')
-      table.insert(list, client_row('agent ' .. agent.name, false, label, '', 'agent', note))
+      table.insert(list, client_row('agent ' .. agent.name, false, label, '', LINK, note))
     end
   end
   return list
@@ -311,11 +302,25 @@ local clients_section = {
   note = function(parts)
     local sessions = parts.bridge().sessions
     local count = sessions and #sessions.clients or 0
-    return count == 0 and 'none connected (:McpTools connect)' or ('%d connected'):format(count)
+    return count == 0 and 'no open session (:McpTools connect)' or ('%d connected'):format(count)
   end,
   rows = function(rows, parts)
-    rows:table(vim.list_extend(connected(parts), terminal_agents(parts)))
+    local list, short = vim.list_extend(connected(parts), terminal_agents()), Rows.new(rows.width)
+    short:table(list)
+    for i, row in ipairs(short.list) do
+      table.insert(rows.list, row)
+      local item = list[i].item
+      local is_open = parts.open and parts.open[item.id]
+      for _, piece in ipairs(is_open and Rows.broken(sanitize.line(item.value), rows.width - 8) or {}) do
+        rows:add({ '      ', { piece, 'Dim' } })
+      end
+    end
   end,
+  details = {
+    client = function(parts, item)
+      parts.open[item.id] = not parts.open[item.id]
+    end,
+  },
   keys = {
     {
       lhs = 'C',

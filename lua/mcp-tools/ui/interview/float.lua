@@ -52,10 +52,12 @@ local function footer_of(interview, place, window, width)
     local typing = place == 'field' and vim.api.nvim_get_mode().mode:sub(1, 1) == 'i'
     table.insert(list, place == 'question' and several and { '<Space>', 'choose' } or nil)
     table.insert(list, { '<CR>', answers.at == #answers.questions and 'done' or 'next' })
+    table.insert(list, not typing and { '?', 'keys' } or nil) -- lists those that do not fit
+    table.insert(list, not typing and { 'q', 'later' } or nil)
+    table.insert(list, place == 'question' and { 'X', 'cancel' } or nil)
     table.insert(list, not typing and { 'i', 'type' } or nil)
     table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
     table.insert(list, answers.at > 1 and { 'CTRL-P', 'back' } or nil)
-    vim.list_extend(list, typing and {} or { { 'q', 'later' }, { 'X', 'cancel' }, { '?', 'keys' } })
   else
     local lead, map_mode = float.command_keys()
     local lhs = float.mapped_key(map_mode, 'answer')
@@ -86,7 +88,7 @@ local function page_of(answers, width)
   local question, choice_at = answers:current(), {}
   local page = Rows.new(width, true)
   for _, line in ipairs(sanitize.lines(question.question)) do
-    page:line(line, { { 1, #line, 'Title' } })
+    page:line(line, { { 1, #line, 'Title' } }, true)
   end
   if #question.choices > 0 then
     page:line('')
@@ -99,7 +101,7 @@ local function page_of(answers, width)
     local chosen = answers:is_chosen(i)
     local mark, first = chosen and on or off, #page.list + 1
     local line = mark .. sanitize.line(choice)
-    page:line(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil })
+    page:line(line, { { 1, #mark, 'Name' }, chosen and { #mark + 1, #line, 'Good' } or nil }, true)
     for row = first, #page.list do
       choice_at[row] = i
     end
@@ -141,11 +143,11 @@ function Window:has_choices()
 end
 
 ---@param opened integer? window to keep visible
----@param now integer? current row
+---@param now { row: integer, height: integer }? current position of both
 ---@return { row: integer, height: integer }[]
 function Window:layout(opened, now)
   local field_rows = self:has_choices() and SMALL_FIELD_ROWS or FIELD_ROWS
-  local at = float.place(self.rows + field_rows + float.FRAME, opened, now)
+  local at = self:place(self.rows + field_rows + float.FRAME, opened, now)
   local height = math.max(1, at.height - field_rows - float.FRAME)
   return { { row = at.row, height = height }, { row = at.row + height + float.FRAME, height = field_rows } }
 end
@@ -326,7 +328,6 @@ local function keys()
     ['<C-P>'] = { both, question['<C-P>'][2], 'previous question' },
     ['<Esc>'] = question['<Esc>'],
     q = question.q,
-    X = question.X,
   }
   for i = 1, 9 do
     question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }

@@ -11,6 +11,8 @@ local M = {}
 
 --- Limits of the text that is parsed, because the user waits for it.
 local MAX_PARSED_LINES, MAX_PARSED_BYTES = 400, 16 * 1024
+--- Maximum length of lines in which the changed words are found, in bytes.
+local MAX_COMPARED = 2000
 --- Maximum number of rows for one line.
 local MAX_ROWS_PER_LINE = 50
 --- Maximum number of rows of virtual lines; each costs time whenever the editor draws.
@@ -28,11 +30,8 @@ local function groups_of(text, language)
     return nil
   end
   local rows = {}
-  local tree, is_wide = parser:parse()[1], nil
-  treesitter.is_wide(tree:root(), function(wide)
-    is_wide = wide
-  end, true)
-  if is_wide then
+  local tree = parser:parse()[1]
+  if treesitter.is_wide(tree:root(), function() end) then
     return nil
   end
   local lines = vim.split(text, '\n', { plain = true })
@@ -87,14 +86,61 @@ local function runs_of(length, groups)
   return runs
 end
 
+---@param text string
+---@param at integer
+---@return boolean whether this byte and the next one are in the same word
+local function splits_word(text, at)
+  return text:sub(at, at + 1):find('^[%w_\128-\255][%w_\128-\255]') ~= nil
+end
+
+--- Returns the part in which two lines differ, extended to whole words.
+---@param old string
+---@param new string
+---@return { [1]: integer, [2]: integer, [3]: integer }? part first byte, last one of the old line, last one of the new
+---  line; nil: they are equal or have only white space in common
+function M.part(old, new)
+  if #old > MAX_COMPARED or #new > MAX_COMPARED then
+    return nil
+  end
+  local most, first, last = math.min(#old, #new), 0, 0
+  while first < most and old:byte(first + 1) == new:byte(first + 1) do
+    first = first + 1
+  end
+  while last < most - first and old:byte(#old - last) == new:byte(#new - last) do
+    last = last + 1
+  end
+  while splits_word(old, first) or splits_word(new, first) do
+    first = first - 1
+  end
+  while splits_word(old, #old - last) or splits_word(new, #new - last) do
+    last = last - 1
+  end
+  local common = old:sub(1, first) .. old:sub(#old - last + 1)
+  if old ~= new and common:find('%S') then
+    return { first + 1, #old - last, #new - last }
+  end
+end
+
 ---@param line string
 ---@param groups table<integer, string>?
----@param below string group of the background
+---@param background string highlight group
+---@param part? { [1]: integer, [2]: integer, [3]: integer } from `part`, of a new line
 ---@return mcp-tools.Chunk[]
-local function chunks_of(line, groups, below)
-  return vim.tbl_map(function(run)
-    return { line:sub(run[1], run[2]), run[3] and { below, run[3] } or below }
-  end, runs_of(#line, groups))
+local function chunks_of(line, groups, background, part)
+  local chunks = {}
+  for _, run in ipairs(runs_of(#line, groups)) do
+    local from = run[1]
+    for _, last in ipairs(part and { part[1] - 1, part[3], run[2] } or { run[2] }) do
+      last = math.min(last, run[2])
+      if last >= from then
+        local is_part = part and from >= part[1] and last <= part[3]
+        local back = is_part and render.group('Part') or background
+        table.insert(chunks, { line:sub(from, last), run[3] and { back, run[3] } or back })
+        from = last + 1
+      end
+    end
+  end
+  return chunks
 end
 
 ---@param line string
@@ -117,16 +163,18 @@ end
 --- Wraps a line.
 ---@param chunks mcp-tools.Chunk[]
 ---@param width integer cells of a row
----@param below string
----@return mcp-tools.Chunk[][]
-local function rows_of(chunks, width, below)
+---@param background string highlight group
+---@return mcp-tools.Chunk[][] rows
+---@return boolean is_cut
+local function rows_of(chunks, width, background)
   local rows, row, room, left = {}, {}, width, 0
   for _, chunk in ipairs(chunks) do
     local text, from = chunk[1], 1
     while from <= #text and #rows < MAX_ROWS_PER_LINE do
       if room < 2 then -- a character may take two cells
         table.insert(rows, row)
-        row, room = { { Rows.CONTINUED, { below, render.group('Dim') } } }, width - api.nvim_strwidth(Rows.CONTINUED)
+        row = { { Rows.CONTINUED, { background, render.group('Dim') } } }
+        room = width - api.nvim_strwidth(Rows.CONTINUED)
       end
       if #rows < MAX_ROWS_PER_LINE then
         local last = Rows.last_that_fits(text, from, room)
@@ -138,47 +186,55 @@ local function rows_of(chunks, width, below)
     left = left + math.max(0, #text - from + 1)
   end
   if left > 0 then
-    table.insert(row, { ('… %d more bytes'):format(left), { below, render.group('Warn') } })
+    table.insert(row, { ('… %d more bytes'):format(left), { background, render.group('Warn') } })
   end
   table.insert(rows, row)
-  return rows
+  return rows, left > 0
 end
 
---- Returns lines as virtual lines. Each is padded to the width of the screen, so that the background reaches the edge.
+--- Returns a line as it is shown.
+---@param line string
+---@param bufnr integer buffer that it belongs to
+---@return string
+function M.plain(line, bufnr)
+  return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
+end
+
+--- Returns lines as virtual lines, padded so that the background reaches the edge of any window.
 --- Only added lines have syntax colors: many color schemes mark removed lines by their color alone.
 ---@param lines string[]
 ---@param bufnr integer buffer that they belong to
 ---@param name 'Added'|'Removed'
 ---@param width integer maximum cells of text in a row
----@return mcp-tools.Chunk[][]
-function M.lines(lines, bufnr, name, width)
-  local below = render.group(name)
+---@param old? string[] the lines that these replace one by one: parts in which they differ are highlighted
+---@return mcp-tools.Chunk[][] rows up to a maximum
+---@return boolean is_whole
+function M.lines(lines, bufnr, name, width, old)
+  local background = render.group(name)
   local shown = vim.tbl_map(function(line)
-    return sanitize.line(without_tabs(line, vim.bo[bufnr].tabstop))
+    return M.plain(line, bufnr)
   end, vim.list_slice(lines, 1, MAX_ROWS))
   local filetype = vim.bo[bufnr].filetype
   local groups = name == 'Added' and M.groups(shown, filetype) or {}
-  local out, count = {}, 0
+  local out, count, is_cut = {}, 0, false
   for i, line in ipairs(shown) do
     if #out >= MAX_ROWS then
       break
     end
     count = i
-    local chunks = chunks_of(line, groups[i - 1], below)
-    for _, row in ipairs(rows_of(chunks, width, below)) do
-      local cells = 0
-      for _, chunk in ipairs(row) do
-        cells = cells + api.nvim_strwidth(chunk[1])
-      end
-      table.insert(row, { (' '):rep(math.max(1, vim.o.columns - cells)), below })
+    local part = old and #old[i] <= MAX_COMPARED and M.part(M.plain(old[i], bufnr), line)
+    local rows, cut = rows_of(chunks_of(line, groups[i - 1], background, part), width, background)
+    is_cut = is_cut or cut
+    for _, row in ipairs(rows) do
+      table.insert(row, { (' '):rep(vim.o.columns), background }) -- the window cuts it
       table.insert(out, row)
     end
   end
   if count < #lines then
-    local text = ('… %d more lines; review.layout = "split" shows them'):format(#lines - count)
-    table.insert(out, { { text, { below, render.group('Warn') } } })
+    local text = ('… %d more lines'):format(#lines - count)
+    table.insert(out, { { text, { background, render.group('Warn') } } })
   end
-  return out
+  return out, count == #lines and not is_cut
 end
 
 local NAMES = { ['+'] = 'Added', ['-'] = 'Removed', ['@'] = 'Changed' }
@@ -205,7 +261,7 @@ end
 ---@param lines string[]
 ---@return mcp-tools.DiffRow[] rows
 ---@return string[] paths
-local function read(lines)
+local function classify(lines)
   local rows, paths, old, new = {}, {}, 0, 0
   for i, line in ipairs(lines) do
     local sign = line:sub(1, 1)
@@ -256,7 +312,7 @@ end
 function M.spans(lines, offset)
   offset = offset or 0
   local spans = {}
-  local rows, paths = read(lines)
+  local rows, paths = classify(lines)
   local texts = {} ---@type table<integer, integer[]>
   for i, row in ipairs(rows) do
     spans[i] = row.name and { { offset + 1, offset + #lines[i], row.name } } or {}

@@ -6,6 +6,7 @@ local help = require('mcp-tools.ui.window.help')
 local log = require('mcp-tools.log')
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
+local visible = require('mcp-tools.ui.window.visible')
 
 local api = vim.api
 
@@ -13,8 +14,8 @@ local M = {}
 
 local MIN_WIDTH = 20
 
---- Maximum height as a share of the screen. A text that fits into a slightly higher window is shown completely if the
---- window leaves these rows free and does not cover the cursor.
+--- Maximum height as a share of the screen. A text of at most `MAX_COMPLETE` rows is shown completely even in a higher
+--- window, if that leaves `LEFT_FREE` rows free and does not cover the cursor.
 local SHARE, MAX_COMPLETE, LEFT_FREE = 0.6, 16, 5
 --- Rows of a window's border.
 local FRAME = 2
@@ -37,17 +38,24 @@ local function rows_of(window)
   return info.winrow - 1, info.winrow - 1 + info.winbar + info.height
 end
 
---- Finds a position that covers as little as possible. Keeps the current row and the full height unless another
---- position covers less.
+--- Returns the row of the cursor on the screen.
+---@return integer 0-based
+local function cursor_row()
+  return api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
+end
+
+--- Finds a position that covers as little as possible. Among equal ones, the current position and the full height are
+--- preferred. If the height changes, the lower edge stays in place, or at the top of the screen the upper edge.
 ---@param rows integer rows of the text
 ---@param opened integer? window to keep visible
----@param now integer? current row
+---@param now { row: integer, height: integer }? current position
+---@param cursor integer? row to keep visible; default: that of the cursor
 ---@return { row: integer, height: integer }
-function M.place(rows, opened, now)
+function M.place(rows, opened, now, cursor)
   local screen = vim.o.lines - vim.o.cmdheight
   local wanted = math.max(1, math.min(rows, math.floor(screen * SHARE)))
   local complete = rows <= math.min(MAX_COMPLETE, screen - LEFT_FREE - FRAME) and math.max(1, rows) or wanted
-  local cursor = api.nvim_win_get_position(0)[1] + vim.fn.winline() - 1
+  cursor = cursor or cursor_row()
   local top, below = rows_of(opened)
   local best = { row = 0, height = wanted, cost = math.huge }
   local function try(row, height)
@@ -63,10 +71,11 @@ function M.place(rows, opened, now)
   local low = cursor + 1 > screen / 2
   for _, height in ipairs({ complete, wanted }) do
     local lowest = math.max(0, screen - 1 - height - FRAME)
-    try(now or -1, height)
+    try(not now and -1 or now.row == 0 and 0 or now.row + now.height - height, height)
     try(low and 0 or lowest, height) -- the half of the screen without the cursor
     try(low and lowest or 0, height)
   end
+  -- Above or below the window to keep visible, with a lower height.
   for row, gap in pairs(top and { [0] = top - 1, [below] = screen - 1 - below } or {}) do
     local height = math.min(wanted, gap - FRAME)
     if height >= math.min(wanted, MIN_HEIGHT) then
@@ -95,14 +104,14 @@ end
 ---@return string?
 function M.mapped_key(map_mode, name)
   local plug = ('<Plug>(mcp-tools-%s)'):format(name)
-  if map_mode ~= 't' and vim.fn.hasmapto(plug, map_mode) == 0 then -- which does not know mappings of terminals
-    return nil -- without the list of all mappings, which can be long
+  if map_mode ~= 't' and vim.fn.hasmapto(plug, map_mode) == 0 then -- `hasmapto()` ignores mappings of terminal mode
+    return nil -- avoids the list of all mappings, which can be long
   end
   plug = plug:lower()
   for _, maps in ipairs({ api.nvim_buf_get_keymap(0, map_mode), api.nvim_get_keymap(map_mode) }) do
     for _, map in ipairs(maps) do
       if map.rhs and map.rhs:lower() == plug then
-        return map.lhs
+        return vim.fn.keytrans(map.lhsraw or map.lhs)
       end
     end
   end
@@ -156,6 +165,7 @@ end
 ---@field buffers integer[]
 ---@field tab integer
 ---@field placed? { row: integer, height: integer }[] position of each window
+---@field cursor_row? integer row of the cursor outside of the windows
 ---@field is_over? boolean what it shows has ended while the user was in it
 ---@field over_note? string follows the title that says so
 ---@field drawn_frames? string the frames on the screen
@@ -234,10 +244,22 @@ end
 
 --- Returns the position of each window.
 ---@param opened integer? window to keep visible
----@param now integer? current row
+---@param now { row: integer, height: integer }? current position of all of them
 ---@return { row: integer, height: integer }[]
 function Float:layout(opened, now)
-  return { M.place(self.rows, opened, now) }
+  return { self:place(self.rows, opened, now) }
+end
+
+--- Finds a position that does not cover the user's cursor, nor the line that the user came from.
+---@param rows integer rows of the text
+---@param opened integer? window to keep visible
+---@param now { row: integer, height: integer }? current position
+---@return { row: integer, height: integer }
+function Float:place(rows, opened, now)
+  if not self:cursor() then
+    self.cursor_row = cursor_row()
+  end
+  return M.place(rows, opened, now, self.cursor_row)
 end
 
 ---@param at { row: integer, height: integer }
@@ -300,13 +322,33 @@ end
 --- Moves the windows so that they cover as little as possible.
 ---@param opened integer? window to keep visible
 function Float:move(opened)
-  local now = self:layout(opened, self.placed[1].row)
-  if not vim.deep_equal(now, self.placed) then
+  local first, last = self.placed[1], self.placed[#self.placed]
+  local layout = self:layout(opened, { row = first.row, height = last.row + last.height - first.row })
+  if not vim.deep_equal(layout, self.placed) then
     for i, window in ipairs(self.windows) do
-      api.nvim_win_set_config(window, self:config(now[i]))
+      api.nvim_win_set_config(window, self:config(layout[i]))
     end
-    self.placed = now
+    self.placed = layout
   end
+end
+
+--- Returns the last row of the text that was read, including what the first window shows now.
+---@param read integer last row that was read before
+---@return integer
+function Float:read(read)
+  return visible.read(visible.of(self.windows[1]), read)
+end
+
+--- Returns whether other windows cover all of the first window.
+---@return boolean
+function Float:is_covered()
+  return visible.of(self.windows[1]).last == 0
+end
+
+--- Scrolls the first window to a row.
+---@param row integer
+function Float:scroll(row)
+  visible.show(self.windows[1], row)
 end
 
 --- Returns the number of rows of the text that are below the visible part of the first window.

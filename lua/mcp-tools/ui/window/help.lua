@@ -20,19 +20,11 @@ local ZINDEX = 70
 --- Common keys come last.
 local LAST = { ['<Esc>'] = 1, q = 2, ['?'] = 3 }
 
---- Sorts keys and joins those with the same description.
+--- Joins keys with the same description.
 ---@param keys mcp-tools.HelpKey[]
 ---@return mcp-tools.HelpKey[]
 local function grouped(keys)
   local list, by_description = {}, {}
-  keys = vim.list_slice(keys)
-  table.sort(keys, function(a, b)
-    local one, other = LAST[a.lhs] or 0, LAST[b.lhs] or 0
-    if one ~= other then
-      return one < other
-    end
-    return a.lhs:lower() .. a.lhs < b.lhs:lower() .. b.lhs
-  end)
   for _, key in ipairs(keys) do
     local same = by_description[key.description]
     if same then
@@ -75,7 +67,7 @@ local function place(rows)
 end
 
 --- Shows the help, or closes it if it is open.
----@param keys mcp-tools.HelpKey[]
+---@param keys mcp-tools.HelpKey[] listed in this order
 function M.toggle(keys)
   if M.close() then
     return
@@ -132,6 +124,13 @@ function M.attach(buffer)
         table.insert(keys, { lhs = lhs, description = map.desc })
       end
     end
+    table.sort(keys, function(a, b)
+      local one, other = LAST[a.lhs] or 0, LAST[b.lhs] or 0
+      if one ~= other then
+        return one < other
+      end
+      return a.lhs:lower() .. a.lhs < b.lhs:lower() .. b.lhs
+    end)
     M.toggle(keys)
   end, { buffer = buffer, nowait = true, desc = 'show the keys' })
 end

@@ -51,7 +51,7 @@ end
 --- What a float shows. Its field `entered` is true once it was decided whether to enter the float automatically.
 ---@alias mcp-tools.FloatSubject table
 
----@class mcp-tools.FloatUse
+---@class mcp-tools.FloatUse how a keeper creates and enters its float
 ---@field name string for the log and the autocommand group
 ---@field open fun(subject: mcp-tools.FloatSubject, opened: integer?): mcp-tools.Float `opened`: window to keep visible
 ---@field may_enter? fun(subject: mcp-tools.FloatSubject): boolean whether the float may be entered automatically
@@ -66,7 +66,7 @@ end
 ---@field subject mcp-tools.FloatSubject? what `shown` shows
 ---@field outside integer? window that the user came from
 ---@field before { mode: string, cursor: integer[] }? mode and cursor when the user asked for the float
----@field opened integer? window that was opened since
+---@field opened integer? window that the user opened last, to keep visible
 ---@field group integer? autocommand group
 ---@field stale boolean? the float must be recreated
 ---@field retrying boolean?
@@ -323,7 +323,7 @@ function Keeper:focus()
   shown:enter()
 end
 
---- Wraps the function of a key, which is ignored while it may have been meant for the text.
+--- Wraps the function of a key. The key is ignored while it may have been meant for the user's text.
 ---@param fn fun(shown: any, ...) gets the float
 ---@param ... any
 ---@return fun()

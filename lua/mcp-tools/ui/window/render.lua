@@ -28,6 +28,7 @@ M.groups = {
   { name = 'Added', link = 'DiffAdd', use = 'added line' },
   { name = 'Removed', link = 'DiffDelete', use = 'removed line' },
   { name = 'Changed', link = 'Changed', use = 'hunk header; number of a changed line' },
+  { name = 'Part', link = 'DiffText', use = 'changed part of a line' },
   { name = 'Hidden', link = 'ErrorMsg', use = 'code of an invisible character' },
 }
 
@@ -186,7 +187,8 @@ local function part(text, name)
   return ('%%#%s#%s%%*'):format(M.group(name), (text:gsub('%%', '%%%%')))
 end
 
---- Returns a value of 'winbar' for a window without a border. The title is cut if there is no room.
+--- Returns a value of 'winbar' for a window without a border. The title is cut if there is no room. The keys are shown
+--- while the cursor is in the window; otherwise, the keys that enter it.
 ---@param title string
 ---@param keys? { [1]: string, [2]: string }[] keys and their descriptions, before `q` and `?`
 ---@param q? string description of `q`; default: 'close'
@@ -196,7 +198,8 @@ function M.winbar(title, keys, q)
   for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', q or 'close' }, { '?', 'keys' } })) do
     table.insert(list, part(key[1], 'Key') .. ' ' .. part(key[2], 'Dim'))
   end
-  return ('%%< %s%%= %s '):format(part(title, 'Title'), table.concat(list, '  '))
+  local value = "%%< %s%%= %%{%%g:actual_curwin == win_getid() ? %s : winnr() .. ' CTRL-W w enters'%%} "
+  return value:format(part(title, 'Title'), vim.fn.string(table.concat(list, '  ')))
 end
 
 --- Options of the user that do not apply to these windows. With 'foldmethod' "marker" untrusted text could hide its

@@ -1,5 +1,5 @@
---- Lays out the rows of a window: lines with colored spans, pieces of text, and tables. A row has a text, marks and an
---- item, which is what a key pressed on it acts on.
+--- Lays out the rows of a window: lines with colored spans, pieces of text, and tables. A row has a text, marks and the
+--- item to which keys pressed in it apply.
 
 local sanitize = require('mcp-tools.util.sanitize')
 local strings = require('mcp-tools.util.strings')
@@ -101,6 +101,16 @@ function M.clip_middle(text, cells)
   return head .. '…' .. text:sub(from), true
 end
 
+--- Returns the last byte of the last whole word that fits.
+---@param text string
+---@param from integer first byte
+---@param last integer last byte that fits
+---@return integer? last nil if the text cannot be broken between words
+local function last_word(text, from, last)
+  local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- after the last word that fits
+  return blank and from + blank - 2 or nil
+end
+
 --- Breaks a text into pieces that fit, between words if possible.
 ---@param text string without line breaks
 ---@param cells integer
@@ -109,8 +119,7 @@ function M.broken(text, cells)
   local pieces, from = {}, 1
   repeat
     local last = M.last_that_fits(text, from, cells)
-    local blank = last < #text and text:sub(from, last + 1):match('^.*%S()%s') -- after the last word that fits
-    last = blank and from + blank - 2 or last
+    last = last_word(text, from, last) or last
     table.insert(pieces, text:sub(from, last))
     from = text:find('%S', last + 1) or #text + 1
   until from > #text
@@ -120,11 +129,15 @@ end
 --- Adds a line, wrapped if `wrap` is set.
 ---@param text string
 ---@param spans? mcp-tools.Span[]
-function Rows:line(text, spans)
+---@param at_words? boolean break between words, unless that leaves more than half of a row empty
+function Rows:line(text, spans, at_words)
   local from, lead = 1, ''
   repeat
     local room = math.max(1, self.width - (lead == '' and 0 or CONTINUED_CELLS))
     local last = self.wrap and M.last_that_fits(text, from, room) or #text
+    local word = at_words and last_word(text, from, last)
+    local breaks = word and (word - from) * 2 >= room
+    last = breaks and word or last
     local marks, shift = {}, #lead - from
     for _, span in ipairs(spans or {}) do
       local first, final = math.max(span[1], from), math.min(span[2], last)
@@ -133,7 +146,7 @@ function Rows:line(text, spans)
       end
     end
     table.insert(self.list, { text = lead .. text:sub(from, last), marks = marks })
-    from, lead = last + 1, CONTINUED
+    from, lead = last + (breaks and 2 or 1), CONTINUED -- skips the blank
   until from > #text
 end
 

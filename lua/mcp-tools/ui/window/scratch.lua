@@ -4,9 +4,11 @@
 
 local Rows = require('mcp-tools.ui.window.rows')
 local guard = require('mcp-tools.log').guard
+local notify = require('mcp-tools.notify')
 local help = require('mcp-tools.ui.window.help')
 local render = require('mcp-tools.ui.window.render')
 local timer = require('mcp-tools.util.timer')
+local visible = require('mcp-tools.ui.window.visible')
 
 local api = vim.api
 
@@ -49,7 +51,8 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field rows mcp-tools.Row[] content of the buffer
 ---@field float? integer window
 ---@field timer? mcp-tools.Timer
----@field unread? integer pages below; 0 once the last line was visible
+---@field seen integer last row that was visible
+---@field tried? integer the row to which the window was scrolled last
 
 --- By buffer.
 ---@type table<integer, mcp-tools.ScratchState>
@@ -90,13 +93,23 @@ local function item_at_cursor(buffer, window)
   return row and row.item
 end
 
+---@param opts mcp-tools.ScratchOpts
+---@return boolean
+local function has_accepting_key(opts)
+  return vim.iter(opts.keys or {}):any(function(key)
+    return key.accepts
+  end)
+end
+
 ---@param buffer integer
 ---@param window integer
 ---@return mcp-tools.Row[]
 local function rows_of(buffer, window)
   local state = states[buffer]
   local opts, content = state.opts, state.content
-  local rows = Rows.new(opts.rows and api.nvim_win_get_width(window) or math.huge) -- the window wraps a list
+  local is_read = has_accepting_key(opts) -- the user must read every row
+  local width = (opts.rows or is_read) and api.nvim_win_get_width(window) or math.huge -- the window wraps a list
+  local rows = Rows.new(width, is_read)
   local lines = {}
   if type(content) == 'function' then
     content = content(rows) or {}
@@ -106,7 +119,7 @@ local function rows_of(buffer, window)
   end
   local spans = opts.spans and opts.spans(lines) or {}
   for i, line in ipairs(lines) do
-    rows:line(line, spans[i])
+    rows:line(line, spans[i], true)
   end
   return rows.list
 end
@@ -153,7 +166,7 @@ local function draw(buffer)
   local changed = render.update(buffer, rows, state.rows)
   state.rows = rows
   if changed then
-    state.unread = nil
+    state.seen, state.tried = 0, nil
     follow_item(window, rows, item, view)
     if not state.opts.rows then
       fit(window, state.opts)
@@ -165,7 +178,7 @@ end
 ---@param opts mcp-tools.ScratchOpts
 ---@param unread? integer pages
 ---@return { [1]: string, [2]: string }[]
-local function words(opts, unread)
+local function labels(opts, unread)
   local list = {}
   for _, key in ipairs(opts.keys or {}) do
     local word = key.word
@@ -177,40 +190,40 @@ local function words(opts, unread)
   return list
 end
 
----@return integer lines of the current window that can hold text
-local function page_height()
-  return math.max(1, api.nvim_win_get_height(0) - (vim.wo.winbar ~= '' and 1 or 0))
-end
-
---- Returns the height of the lines below the visible part of the current window.
----@return integer
-local function height_below()
-  local seen, last = vim.fn.line('w$'), api.nvim_buf_line_count(0)
-  if seen >= last or vim.fn.line('w0') == last then
-    return 0
-  end
-  return api.nvim_win_text_height(0, { start_row = seen }).all
-end
-
---- Counts the unread pages, and shows in the frame what the keys do now.
+--- Counts the unread rows, and shows in the frame what the keys do now.
 ---@param buffer integer
+---@return integer
 local function count_unread(buffer)
-  local state, window = states[buffer], vim.fn.win_findbuf(buffer)[1]
-  if window and state.unread ~= 0 then
-    state.unread = api.nvim_win_call(window, function()
-      return math.ceil(height_below() / page_height())
-    end)
-    local keys = words(state.opts, state.unread)
-    vim.wo[window][0].winbar = render.winbar(state.title, keys, state.opts.back and 'back')
+  local state, window = states[buffer], vim.fn.bufwinid(buffer)
+  if not state or window == -1 then
+    return state and #state.rows - state.seen or 0
   end
+  local at = visible.of(window)
+  state.seen = visible.read(at, state.seen)
+  local unread = #state.rows - state.seen
+  local keys = labels(state.opts, math.ceil(unread / math.max(1, at.bottom - at.top + 1)))
+  vim.wo[window][0].winbar = render.winbar(state.title, keys, state.opts.back and 'back')
+  return unread
 end
 
----@param opts mcp-tools.ScratchOpts
----@return boolean
-local function has_accepting_key(opts)
-  return vim.iter(opts.keys or {}):any(function(key)
-    return key.accepts
-  end)
+--- Counts later, because floating windows may still move.
+local count_later = vim.schedule_wrap(count_unread)
+
+--- Scrolls to the first row that was not visible, for a key that accepts all of them.
+---@param buffer integer
+---@return boolean more false if all were visible
+local function read_on(buffer)
+  local state = states[buffer]
+  vim.cmd.redraw() -- the screen is not up to date if keys were typed ahead
+  if count_unread(buffer) == 0 then
+    return false
+  elseif state.tried == state.seen + 1 then
+    notify.warn('another window covers the text: close that first')
+  end
+  state.tried = state.seen + 1
+  visible.show(api.nvim_get_current_win(), state.tried)
+  count_later(buffer)
+  return true
 end
 
 ---@param opts mcp-tools.ScratchOpts
@@ -219,7 +232,7 @@ local function float_config(opts)
   local lines = vim.o.lines - vim.o.cmdheight
   local width = math.max(20, math.min(vim.o.columns - 4, MAX_WIDTH))
   local config = render.centered(width, math.max(3, lines - (lines > 30 and 6 or 3)))
-  local keys = vim.list_extend({ { 'q', 'close' }, { '?', 'keys' } }, words(opts))
+  local keys = vim.list_extend({ { 'q', 'close' }, { '?', 'keys' } }, labels(opts))
   config.footer, config.footer_pos = render.keys(keys, width, 'Dim'), 'right'
   return config
 end
@@ -256,7 +269,7 @@ local function follow(buffer)
     api.nvim_create_autocmd('WinScrolled', {
       group = group,
       callback = function()
-        count_unread(buffer)
+        count_later(buffer)
       end,
     })
   end
@@ -282,7 +295,7 @@ local function closed(buffer)
   states[buffer] = nil
   pcall(api.nvim_del_augroup_by_name, GROUP .. buffer)
   if state.float then
-    vim.schedule(function() -- another buffer was opened in the float
+    vim.schedule(function() -- it is still open if another buffer was opened in it
       pcall(api.nvim_win_close, state.float, true)
     end)
   end
@@ -373,7 +386,8 @@ local function open_split(buffer, opts)
     linebreak = true,
     breakindent = true,
     breakindentopt = 'shift:4',
-    winbar = render.winbar(states[buffer].title, words(opts), opts.back and 'back'),
+    scrolloff = 0, -- otherwise a page could be a single line
+    winbar = render.winbar(states[buffer].title, labels(opts), opts.back and 'back'),
   })
   return window
 end
@@ -388,9 +402,7 @@ local function set_keys(buffer, opts)
     map(key.lhs, key.description, function()
       if help.close() then
         return
-      elseif key.accepts and states[buffer].unread ~= 0 and M.reveal() then
-        count_unread(buffer)
-      else
+      elseif not key.accepts or not read_on(buffer) then
         key.run(item_at_cursor(buffer, api.nvim_get_current_win()))
       end
     end)
@@ -426,24 +438,6 @@ function M.update(buffer)
   return true
 end
 
---- Scrolls the current window down by a page, for a key that accepts all lines and works only once the last one was
---- visible.
----@return boolean more false if the end was visible already
-function M.reveal()
-  local below = height_below()
-  if below == 0 then
-    return false
-  end
-  vim.wo[0][0].scrolloff = 0 -- otherwise a page could be a single line
-  if below <= page_height() then
-    vim.cmd('normal! Gzb0')
-  else
-    local top = math.max(vim.fn.line('w0'), vim.fn.line('w$')) + 1
-    vim.fn.winrestview({ topline = top, lnum = top, col = 0 })
-  end
-  return true
-end
-
 --- Shows content in a window.
 ---@param name string identifies the buffer
 ---@param content mcp-tools.ScratchContent
@@ -456,7 +450,8 @@ function M.show(name, content, opts)
   if old and old.timer then
     old.timer:stop()
   end
-  states[buffer] = { opts = opts, title = opts.title or name, content = content, rows = {}, float = old and old.float }
+  states[buffer] =
+    { opts = opts, title = opts.title or name, content = content, rows = {}, float = old and old.float, seen = 0 }
   if vim.bo[buffer].filetype ~= (opts.filetype or '') then
     vim.bo[buffer].filetype = opts.filetype or ''
   end
@@ -471,7 +466,7 @@ function M.show(name, content, opts)
   update_regularly(buffer)
   api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
   if has_accepting_key(opts) then
-    count_unread(buffer)
+    count_later(buffer)
   end
   return buffer
 end

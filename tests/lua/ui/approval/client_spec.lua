@@ -5,6 +5,7 @@ local Ledger = require('mcp-tools.approval.ledger')
 local Registry = require('mcp-tools.registry.store')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
+local core = require('mcp-tools.core')
 local inputs = require('mcp-tools.calls.inputs')
 local notifications = require('notifications')
 local t = require('helpers')
@@ -111,4 +112,42 @@ it('a question for the client only is not on the screen, and blocks no other', f
   approval.answer_current('once')
   notifications.wait('no open question')
   notifications.restore()
+end)
+
+describe('open questions', function()
+  local questions = require('mcp-tools.approval')
+
+  after_each(function()
+    core.get().executor:cancel_where(t.returns(true), 'user')
+    core.get().registry:clear('tools')
+    config.reset()
+  end)
+
+  it('are listed as copies, oldest first', function()
+    config.setup({ approval = { ask_in = 'client' } })
+    local got
+    core.registry():add('tools', {
+      name = 'asks',
+      description = 'x',
+      needs_approval = true,
+      args = { list = { type = 'array' } },
+      execute = function(_, args) got = args end,
+    })
+    for _, id in ipairs({ 'one', 'two' }) do
+      local opts = { id = id, host = 'mcp', session = 's', capabilities = { elicitation = {} } }
+      core.get().executor:execute('asks', { list = { 1 } }, opts)
+    end
+    local list = t.wait(function() return #questions.list() == 2 and questions.list() end)
+    local one = list[1]
+    t.eq({ 'one', 'two' }, { one.id, list[2].id })
+    t.eq({ 'asks', 'mcp', 's', {} }, { one.tool, one.host, one.session, one.files })
+    t.ok(vim.list_contains(one.choices, 'once'))
+    t.eq({ nil, 0 }, { questions.current(), questions.count() })
+    one.args.list[1], one.choices[1], one.id = 'other', 'other', 'other'
+    t.eq(nil, one.call)
+    t.ok(questions.answer('one', 'once'))
+    t.wait(function() return got end)
+    t.eq({ list = { 1 } }, got)
+    t.eq(false, (questions.answer('other', 'once')))
+  end)
 end)

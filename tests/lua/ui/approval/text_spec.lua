@@ -157,7 +157,7 @@ describe('on the first screen', function()
   it('files outside the project come first, with their number', function()
     local page = page_of({}, hostile)
     t.matches('^file    /etc/yy.*…y+/shadow  OUTSIDE the project$', page.rows[row_of(page, 'OUTSIDE')])
-    row_of(page, '… and 19998 more files, 1 of all OUTSIDE the project')
+    row_of(page, '… and 19998 more files; 1 in all OUTSIDE the project')
     t.ok(#page.rows < 2000, 'a bound for all of it')
   end)
 

@@ -85,3 +85,17 @@ describe('a proposed line', function()
     t.eq(nil, groups(many)['@keyword.lua'])
   end)
 end)
+
+it('the changed part of a line is between equal beginnings and ends, in whole words', function()
+  local function part(old, new)
+    local found = diff.part(old, new)
+    return found and { old:sub(found[1], found[2]), new:sub(found[1], found[3]) }
+  end
+  t.eq({ 'one', 'three' }, part('local x = one', 'local x = three'))
+  t.eq({ '', 'b, ' }, part('f(a, c)', 'f(a, b, c)'))
+  t.eq({ 'ä', 'ö' }, part('<ä>', '<ö>'))
+  t.eq({ nil, nil, nil }, { part('same', 'same'), part('  a', '  b'), part('', 'x') })
+  vim.cmd('enew')
+  local row = diff.lines({ 'local x = 2' }, 0, 'Added', 80, { 'local x = 1' })[1]
+  t.eq({ { '2', 'McpToolsPart' } }, vim.tbl_filter(function(chunk) return chunk[2] == 'McpToolsPart' end, row))
+end)

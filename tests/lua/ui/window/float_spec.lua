@@ -31,9 +31,16 @@ describe('the position of a floating window', function()
   end)
 
   it('does not change, unless it hides the line of the cursor', function()
-    t.eq(9, float.place(6, nil, 9).row)
+    t.eq(9, float.place(6, nil, { row = 9, height = 6 }).row)
     vim.cmd('botright 12new')
-    t.ok(float.place(6, nil, 9).row ~= 9)
+    t.ok(float.place(6, nil, { row = 9, height = 6 }).row ~= 9)
+  end)
+
+  it('keeps its edge when the height changes', function()
+    t.eq({ row = 11, height = 4 }, float.place(4, nil, { row = 9, height = 6 }))
+    t.eq({ row = 7, height = 8 }, float.place(8, nil, { row = 9, height = 6 }))
+    vim.cmd('botright 4new')
+    t.eq({ row = 0, height = 8 }, float.place(8, nil, { row = 0, height = 6 }))
   end)
 
   it('is beside the opened window, and smaller if there is less room', function()
@@ -47,6 +54,26 @@ describe('the position of a floating window', function()
     api.nvim_win_close(opened, true)
     t.eq(float.place(12), float.place(12, opened))
   end)
+end)
+
+it('a floating window with the cursor does not cover the line that the user came from', function()
+  vim.o.lines, vim.o.columns, vim.o.cmdheight = 24, 80, 1
+  local function page(count)
+    local rows = Rows.new(40)
+    for i = 1, count do
+      rows:line(tostring(i))
+    end
+    return rows
+  end
+  local shown = setmetatable({}, float.kind({ zindex = 50, max_width = 40 }))
+  shown:open_page(page(6), float.buffer('mcp_tools_spec', true, {}))
+  shown:enter()
+  for _, case in ipairs({ { 9, 11 }, { 3, 17 }, { 6, 14 } }) do
+    shown.rows = case[1]
+    shown:move()
+    t.eq({ { row = case[2], height = case[1] } }, shown.placed)
+  end
+  shown:close()
 end)
 
 ---A kind of window with a line of text and a field below it.

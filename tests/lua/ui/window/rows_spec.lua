@@ -4,6 +4,21 @@
 local Rows = require('mcp-tools.ui.window.rows')
 local t = require('helpers')
 
+it('a wrapped line continues after a word, or anywhere if the row would be half empty', function()
+  local rows = Rows.new(12, true)
+  rows:line('one two three four five', { { 5, 13, 'Name' } }, true)
+  rows:line('a bcdefghijklmno', nil, true)
+  rows:line('one   two three', nil, true)
+  t.eq(
+    { 'one two', '↪ three four', '↪ five', 'a bcdefghijk', '↪ lmno', 'one   two', '↪ three' },
+    vim.tbl_map(function(row) return row.text end, rows.list)
+  )
+  t.eq(
+    { { { 4, 7, 'Name' } }, { { 4, 9, 'Name' } }, {} },
+    { rows.list[1].marks, rows.list[2].marks, rows.list[3].marks }
+  )
+end)
+
 describe('long texts of the dashboard', function()
   it('are broken between words, or anywhere in a long word', function()
     t.eq({ 'one two', 'three' }, Rows.broken('one two three', 8))

@@ -45,6 +45,21 @@ describe('the window at the bottom', function()
     vim.cmd('%bwipeout!')
   end)
 
+  it('shows its keys while it has the focus, otherwise the keys that enter it', function()
+    local here = vim.api.nvim_get_current_win()
+    local window = vim.fn.bufwinid(scratch.show('test', { 'a line' }, { stay = true }))
+    vim.cmd.vsplit() -- so that the window is not the next one
+    local function winbar()
+      return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window, use_winbar = true }).str
+    end
+    t.eq('3 CTRL-W w enters', vim.trim(winbar():match('test(.*)')))
+    vim.cmd([[execute "normal! 3\<C-W>w"]])
+    t.eq({ window, 'q close  ? keys' }, { vim.api.nvim_get_current_win(), vim.trim(winbar():match('test(.*)')) })
+    vim.cmd.close()
+    vim.api.nvim_set_current_win(here)
+    vim.cmd.only()
+  end)
+
   it('opens even if the screen has no room for another window', function()
     local lines, here = vim.o.lines, nil
     vim.o.lines = 12
@@ -131,10 +146,11 @@ describe('the window at the bottom', function()
 
     it('counts a line as read that was visible earlier', function()
       scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
-      t.matches('2 more pages', vim.wo.winbar)
+      t.wait(function() return vim.wo.winbar:find('2 more pages') end)
       vim.cmd('normal! G')
       vim.cmd.redraw()
       vim.api.nvim_exec_autocmds('WinScrolled', {}) -- otherwise sent by the main loop
+      vim.wait(10)
       vim.cmd('normal! gg')
       t.eq(1, presses())
     end)

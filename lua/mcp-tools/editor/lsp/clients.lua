@@ -1,9 +1,7 @@
 --- Language clients: those of a buffer, and one interface to their functions in all versions of Neovim.
 
-local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local server_state = require('mcp-tools.editor.lsp.server_state')
-local timer = require('mcp-tools.util.timer')
 
 ---@diagnostic disable: missing-parameter, param-type-mismatch, undefined-field -- in Neovim 0.10 and 0.12
 
@@ -35,11 +33,10 @@ function M.starting(bufnr)
   return list
 end
 
---- Maximum wait for a server to appear for a new file, ms: some configurations look for the root directory first.
-local APPEARS_MS = 300
+--- Maximum wait for a server to appear for a new file, ns: some configurations look for the root directory first.
+local APPEARS_NS = 300e6
 --- Maximum wait for the answer to `initialize`, ms.
 local INITIALIZED_MS = 20000
-local TICK_MS = 20
 --- How long the absence of a server is remembered, ns.
 local SERVERLESS_NS = 300e9
 
@@ -197,47 +194,28 @@ function M.missing(bufnr, method)
   return errors.new('not_found', text:format(table.concat(names, ', '), method))
 end
 
---- Calls `cb` when the servers of a buffer have started.
+--- Waits until the servers of a buffer have started.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer
 ---@param appears boolean also wait for a first server to appear
 ---@param ms number
----@param cb fun() on the main loop, perhaps before this returns
----@return fun() cancel
-function M.when_started(bufnr, appears, ms, cb)
-  local begun, ticks = vim.uv.hrtime(), nil
-  local function is_pending()
-    local waited = (vim.uv.hrtime() - begun) / 1e6
+function M.await_started(ctx, bufnr, appears, ms)
+  local begun = vim.uv.hrtime()
+  server_state.await(ctx, ms, function()
     if not vim.api.nvim_buf_is_loaded(bufnr) then
-      return false
+      return true
     end
     local starting = M.starting(bufnr)
     if #starting == 0 and appears and may_appear(bufnr) then
-      if waited < math.min(APPEARS_MS, ms) then
-        return true
-      elseif waited >= APPEARS_MS then
-        note_serverless(bufnr)
+      if vim.uv.hrtime() - begun < APPEARS_NS then
+        return false
       end
+      note_serverless(bufnr)
     end
-    for _, client in ipairs(starting) do
-      if not client.initialized and not M.is_stopped(client) then
-        return waited < ms
-      end
-    end
-    return false
-  end
-  if not is_pending() then
-    cb()
-    return function() end
-  end
-  ticks = timer.every(TICK_MS, function()
-    if not is_pending() then
-      ticks:stop()
-      cb()
-    end
+    return vim.iter(starting):all(function(client)
+      return client.initialized or M.is_stopped(client)
+    end)
   end)
-  return function()
-    ticks:stop()
-  end
 end
 
 --- Waits until the servers of a buffer have started, and returns those that can answer a method.
@@ -248,9 +226,7 @@ end
 ---@return mcp-tools.Error? err
 function M.await(ctx, bufnr, method)
   server_state.ensure_listening()
-  ctx:await(function(done)
-    ctx:on_cancel(M.when_started(bufnr, true, deadline.bound(ctx, INITIALIZED_MS), done))
-  end)
+  M.await_started(ctx, bufnr, true, INITIALIZED_MS)
   local list = vim.api.nvim_buf_is_loaded(bufnr) and M.of(bufnr, method) or {}
   if #list > 0 then
     return list

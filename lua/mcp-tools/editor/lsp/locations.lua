@@ -54,16 +54,6 @@ function M.items(answers)
   return list
 end
 
---- Returns the resolved path of a URI; nil unless it is a `file:` URI.
----@param uri string
----@return string?
-local function file_of(uri)
-  if not uri:find('^file:') then
-    return nil
-  end
-  return (paths.resolve(vim.uri_to_fname(uri)))
-end
-
 --- Reads lines of files, from open buffers or from disk.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param wanted table<string, table<integer, true>> resolved path → rows from 0
@@ -114,7 +104,7 @@ function M.find(ctx, items, opts)
   for _, item in ipairs(items) do
     local file = files[item.uri]
     if file == nil then
-      file = file_of(item.uri) or false
+      file = item.uri:find('^file:') and paths.resolve(vim.uri_to_fname(item.uri)) or false
       files[item.uri] = file
       if file and allowed[file] == nil then
         local err, why = refusal(file)
@@ -135,11 +125,7 @@ function M.find(ctx, items, opts)
   if not opts.without_text then
     redact.refresh(pause)
   end
-  local found, known, texts = {}, position.known(), {} ---@type table, mcp-tools.position.Known, table<string, string>
-  local function text_of(line)
-    texts[line] = texts[line] or matches_text.shown(trim(line))
-    return texts[line]
-  end
+  local found, known = {}, position.known()
   for i, item in ipairs(items) do
     local file, from, to = files[item.uri], item.range.start, item.range['end']
     local file_lines = file and lines[file] or {}
@@ -151,7 +137,7 @@ function M.find(ctx, items, opts)
       column = position.to_client(raw, from.character, item.encoding, known),
       end_line = to.line + 1,
       end_column = position.to_client(file_lines[to.line], to.character, item.encoding, known),
-      text = not opts.without_text and raw and text_of(raw) or nil,
+      text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
       raw = raw,
       data = item.data,
     }

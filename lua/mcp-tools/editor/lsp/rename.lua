@@ -209,12 +209,7 @@ end
 ---@return string? container
 local function scope_of(tree, at, name)
   local own = defined_at(tree, at, name)
-  local container
-  if own then
-    container = own.parent
-  else
-    container = symbol_tree.around(tree, at.line + 1)
-  end
+  local container = own and own.parent or not own and symbol_tree.around(tree, at.line + 1) or nil
   return own, container and container.children or tree, container and container.name
 end
 

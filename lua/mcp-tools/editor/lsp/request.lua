@@ -20,15 +20,6 @@ local CANCELLED = -32800
 local AGAIN = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
 local TRIES = 5
 
----@param client vim.lsp.Client
----@param method string
----@param message string the server's own
----@return mcp-tools.Error
-local function error_of(client, method, message)
-  local text = '%s answered %s with an error: %s'
-  return errors.new('tool_error', text:format(client.name, method, server_text.text(message)))
-end
-
 ---@class mcp-tools.lsp.Request
 ---@field client vim.lsp.Client
 ---@field method string
@@ -111,23 +102,29 @@ local function with_token(method, params)
   return vim.tbl_extend('keep', params, { workDoneToken = server_state.token() })
 end
 
---- Sends a request, again if the server asks to retry.
+--- Sends a request now, so that other work can go on before its answer is awaited.
+---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
----@param opts { bufnr: integer?, timeout: number } `bufnr`: its pending changes are sent first; `timeout`: ms
----@param cb fun(result: any, err: mcp-tools.Error?, message: string?) called on the main loop, once, perhaps before
----  this returns; `message`: the server's own error message
----@return fun() cancel after which `cb` is not called
-function M.start(client, method, params, opts, cb)
+---@param bufnr? integer buffer whose pending changes are sent first
+---@param timeout? integer ms
+---@return fun(): any, mcp-tools.Error? wait returns the answer; call it once, in the coroutine of a `run` tool
+function M.begin(ctx, client, method, params, bufnr, timeout)
   local sent = {
     client = client,
     method = method,
     params = with_token(method, params),
-    bufnr = opts.bufnr,
-    timeout = opts.timeout,
+    bufnr = bufnr,
+    timeout = deadline.bound(ctx, timeout or M.TIMEOUT_MS),
   }
-  local over, cancel = false, nil
+  local answer, waiting, cancel, over
+  local function finish(...)
+    answer = vim.F.pack_len(...)
+    if waiting then
+      waiting()
+    end
+  end
   local function attempt(try)
     cancel = nil
     local stop = send(sent, function(err, result, fault)
@@ -141,40 +138,20 @@ function M.start(client, method, params, opts, cb)
           again:stop()
         end
       elseif err then
-        local message = tostring(err.message)
-        cb(nil, error_of(client, method, message), message)
+        finish(nil, nil, tostring(err.message))
       else
-        cb(result ~= vim.NIL and result or nil, fault)
+        finish(result ~= vim.NIL and result or nil, fault)
       end
     end)
     cancel = cancel or stop
   end
   attempt(1)
-  return function()
+  local function stop()
     over = true
     cancel()
   end
-end
-
---- Sends a request now, so that other work can go on before its answer is awaited.
----@param ctx mcp-tools.Ctx
----@param client vim.lsp.Client
----@param method string
----@param params table?
----@param bufnr? integer buffer whose pending changes are sent first
----@param timeout? integer ms
----@return fun(): any, mcp-tools.Error? wait returns the answer; call it once, in the coroutine of a `run` tool
-function M.begin(ctx, client, method, params, bufnr, timeout)
-  local answer, waiting
-  local opts = { bufnr = bufnr, timeout = deadline.bound(ctx, timeout or M.TIMEOUT_MS) }
-  local cancel = M.start(client, method, params, opts, function(...)
-    answer = vim.F.pack_len(...)
-    if waiting then
-      waiting()
-    end
-  end)
-  ctx:on_cancel(cancel)
-  ctx.call:on_end(cancel) -- if the call ends without waiting for the answer
+  ctx:on_cancel(stop)
+  ctx.call:on_end(stop) -- if the call ends without waiting for the answer
   return function()
     if not answer then
       ctx:await(function(done)
@@ -184,7 +161,8 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
     local result, err, message = vim.F.unpack_len(answer)
     if message then
       server_text.refresh(ctx)
-      err = error_of(client, method, message)
+      local text = '%s answered %s with an error: %s'
+      err = errors.new('tool_error', text:format(client.name, method, server_text.text(message)))
     end
     return result, err
   end

@@ -1,20 +1,18 @@
 --- Language servers: their state, and their restart.
 
 local access = require('mcp-tools.privacy.access')
+local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local lsp = require('mcp-tools.editor.lsp')
 local server_state = require('mcp-tools.editor.lsp.server_state')
-local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
 --- A server that has not exited by then is stopped by force, ms.
 local EXIT_MS = 3000
---- Interval of the check whether it has exited, ms.
-local CHECK_MS = 20
 
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
@@ -29,9 +27,7 @@ local function clients_for(ctx, args)
   if not target then
     return nil, err
   end
-  local list
-  list, err = lsp.clients(ctx, target.bufnr)
-  return list, err
+  return clients.await(ctx, target.bufnr)
 end
 
 --- Returns the loaded buffers of a server.
@@ -82,36 +78,27 @@ end
 
 --- Restarts a server. A restart that has begun is finished even if the call ends.
 ---@param client vim.lsp.Client
----@param cb fun(id: integer?, files: integer)
+---@param cb fun(done: { name: string, id: integer?, files: integer })
 local function restart(client, cb)
-  local files, config, over = files_of(client), client.config, vim.uv.hrtime() + EXIT_MS * 1e6
-  local forced, ticks = false, nil
-  local function start()
-    ticks:stop()
-    local id
-    for _, bufnr in ipairs(files) do
-      if vim.api.nvim_buf_is_loaded(bufnr) then
-        local ok, started = pcall(vim.lsp.start, config, { bufnr = bufnr })
-        if not ok then
-          log.error('%s did not start again: %s', client.name, started)
-        end
-        id = ok and started or id
+  background.run(function(ctx)
+    local files, id = files_of(client), nil
+    local function has_exited()
+      return clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id)
+    end
+    clients.stop(client)
+    if not server_state.await(ctx, EXIT_MS, has_exited) then
+      clients.stop(client, true)
+      server_state.await(ctx, EXIT_MS, has_exited)
+    end
+    for _, bufnr in ipairs(vim.tbl_filter(vim.api.nvim_buf_is_loaded, files)) do
+      local ok, started = pcall(vim.lsp.start, client.config, { bufnr = bufnr })
+      if not ok then
+        log.error('%s did not start again: %s', client.name, started)
       end
+      id = ok and started or id
     end
-    cb(id, #files)
-  end
-  clients.stop(client)
-  ticks = timer.every(CHECK_MS, function()
-    if clients.is_stopped(client) and not vim.lsp.get_client_by_id(client.id) then
-      return start()
-    elseif vim.uv.hrtime() < over then
-      return
-    elseif forced then
-      return start()
-    end
-    forced, over = true, over + EXIT_MS * 1e6
-    clients.stop(client, true)
-  end)
+    return { name = client.name, id = id, files = #files }
+  end, cb)
 end
 
 --- Returns the clients with a name.
@@ -173,13 +160,13 @@ function M.restart(ctx, args)
   end
   local restarted = {}
   for _, client in ipairs(list) do
-    local id, files = ctx:await(function(done)
+    local done = ctx:await(function(done)
       restart(client, done)
     end)
-    if files > 0 and not id then
+    if done.files > 0 and not done.id then
       return nil, errors.new('tool_error', ('%s has exited and did not start again'):format(client.name))
     end
-    table.insert(restarted, { name = client.name, id = id, files = files })
+    table.insert(restarted, done)
   end
   return { restarted = restarted }
 end

@@ -236,13 +236,6 @@ local function prune(roots)
   end
 end
 
---- Returns what identifies a directory. The inode alone is not enough: a new directory often reuses it.
----@param stat table
----@return string
-local function identity_of(stat)
-  return ('%d %d %d.%d'):format(stat.dev, stat.ino, stat.birthtime.sec, stat.birthtime.nsec)
-end
-
 --- Returns the root directories of servers with their identities. File system events are handled during the wait.
 ---@param ctx mcp-tools.Ctx
 ---@return table<string, string>
@@ -252,7 +245,8 @@ local function roots_of(ctx)
     for _, root in ipairs(clients.roots(client)) do
       if roots[root] == nil and paths.is_project(root) then
         local stat = task.uv(ctx, uv.fs_stat, root)
-        roots[root] = stat and identity_of(stat) or nil
+        local born = stat and stat.birthtime -- a new directory often reuses the inode
+        roots[root] = stat and ('%d %d %d.%d'):format(stat.dev, stat.ino, born.sec, born.nsec) or nil
       end
     end
   end

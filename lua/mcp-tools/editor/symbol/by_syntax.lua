@@ -189,15 +189,11 @@ end
 ---@param lang string
 ---@param query vim.treesitter.Query
 ---@param root TSNode
----@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
-local function search(source, lang, query, root, cb)
+---@param pause fun()
+---@return mcp-tools.SymbolNode[]
+local function search(source, lang, query, root, pause)
   local list, seen = {}, {}
-  local matches = query:iter_matches(root, source, 0, -1, { all = true })
-  treesitter.walk(function()
-    local _, match = matches()
-    if not match then
-      return false
-    end
+  for _, match in query:iter_matches(root, source, 0, -1, { all = true }) do
     local node, kind, name ---@type TSNode?, string, TSNode?
     for id, captured in pairs(match) do
       local first = type(captured) == 'table' and captured[1] or captured --[[@as TSNode]]
@@ -213,39 +209,40 @@ local function search(source, lang, query, root, cb)
       seen[key] = true
       table.insert(list, symbol)
     end
-    return true
-  end, function(ok, thrown)
-    if not ok then
-      return cb(nil, nil, ('treesitter: %s'):format(tostring(thrown)))
-    elseif lang == 'vimdoc' then
-      local _, _, last = root:range()
-      table.sort(list, function(a, b)
-        return a.line < b.line
-      end)
-      spread(list, last)
-    end
-    time_slice.run(function(pause)
-      cb(symbol_tree.nest(list, pause), lang)
+    pause()
+  end
+  if lang == 'vimdoc' then
+    local _, _, last = root:range()
+    table.sort(list, function(a, b)
+      return a.line < b.line
     end)
-  end)
+    spread(list, last)
+  end
+  return symbol_tree.nest(list, pause)
 end
 
---- Finds the symbols of a text. `cb` is called on the main loop, perhaps before this returns.
+--- Finds the symbols of a text.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param source integer|string a loaded buffer, or text
 ---@param filetype string
----@param cb fun(tree: mcp-tools.SymbolNode[]?, lang: string?, why: string?)
-function M.ask(source, filetype, cb)
+---@return mcp-tools.SymbolNode[]? tree
+---@return string lang_or_why
+function M.ask(ctx, source, filetype)
   local lang, why = treesitter.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
-    return cb(nil, nil, why or ('the definitions of %s are not known'):format(lang))
+    return nil, why or ('the definitions of %s are not known'):format(lang)
   end
-  treesitter.parse_narrow(source, lang, function(root, fault)
-    if not root then
-      return cb(nil, nil, fault)
-    end
-    search(source, lang, query, root, cb)
-  end)
+  local root, fault = treesitter.parse_narrow(ctx, source, lang)
+  if not root then
+    return nil, fault --[[@as string]]
+  end
+  -- A buffer may be changed or closed during a pause.
+  local ok, tree = pcall(search, source, lang, query, root, time_slice.of(ctx))
+  if not ok then
+    return nil, ('treesitter: %s'):format(tostring(tree))
+  end
+  return tree, lang
 end
 
 return M

@@ -91,14 +91,6 @@ local function place_of(lines, file, node, filetype, root)
   return symbol_edits.extent(lines, range_of(lines, node), opts)
 end
 
----@param path string
----@param why string
----@return mcp-tools.Error
-local function refused(path, why)
-  local text = 'symbol: %s was not changed: %s; use file_edit'
-  return errors.new('tool_error', text:format(path, why))
-end
-
 --- Finds the symbol that arguments mean.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
@@ -129,55 +121,49 @@ local function key_of(target, args)
   }, '\0')
 end
 
---- Whether a text has a word, after the keyword that the old definition has before its name.
----@param text string
----@param word string
----@param keyword string?
-local function has_word(text, word, keyword)
-  local before = keyword and '%f[%w_]' .. keyword .. '%s+' or ''
-  return text:find(before .. strings.word_pattern(word)) ~= nil
-end
-
 --- Checks that a new text defines the symbol that it replaces.
+---@param ctx mcp-tools.Ctx
 ---@param lines string[]
 ---@param node mcp-tools.SymbolNode
 ---@param place mcp-tools.SymbolPlace
 ---@param definition string
 ---@param list mcp-tools.Edit[]
 ---@param filetype string
----@param cb fun(defines: boolean)
-local function defines(lines, node, place, definition, list, filetype, cb)
+---@return boolean
+local function defines(ctx, lines, node, place, definition, list, filetype)
   local name = symbol_tree.word(node.name) or node.name
   local line = lines[place.name_row + 1] or ''
   local keyword = line:match('^.*%f[%w_](%l+)%s+' .. vim.pesc(name))
-  if not has_word(definition, name, keyword and KEYWORDS[keyword] and keyword) then
-    return cb(false)
+  local before = keyword and KEYWORDS[keyword] and '%f[%w_]' .. keyword .. '%s+' or ''
+  if not definition:find(before .. strings.word_pattern(name)) then
+    return false
   end
-  local function holds(text, first, last, done)
-    symbol.of_text(text, filetype, function(file)
-      done(symbol_tree.each(file.tree, function(each)
-        local is_it = (symbol_tree.word(each.name) or each.name) == name
-        return is_it and each.at[1] >= first and each.at[1] <= last
-      end) == true)
-    end)
+  local function holds(text, last)
+    return symbol_tree.each(symbol.of_text(ctx, text, filetype).tree, function(each)
+      local is_it = (symbol_tree.word(each.name) or each.name) == name
+      return is_it and each.at[1] >= place.whole.row and each.at[1] <= last
+    end) == true
   end
-  holds(lines, place.whole.row, place.whole.end_row, function(known)
-    if not known then -- only the server finds it
-      return cb(true)
-    end
-    local replacements = text_edits.ordered(vim.deepcopy(list), #lines, function(row)
-      return lines[row + 1]
-    end)
-    local new = text_edits.applied(lines, replacements or {})
-    holds(new, place.whole.row, place.whole.end_row + #new - #lines, cb)
+  if not holds(lines, place.whole.end_row) then -- only the server finds it
+    return true
+  end
+  local replacements = text_edits.ordered(vim.deepcopy(list), #lines, function(row)
+    return lines[row + 1]
   end)
+  local new = text_edits.applied(lines, replacements or {})
+  return holds(new, place.whole.end_row + #new - #lines)
 end
 
----@param path string
----@return mcp-tools.Error
-local function undefined(path)
-  local text = 'definition: it does not define %s; give the signature as well, or only `body` (symbol_rename renames)'
-  return errors.new('validation_error', text:format(path))
+--- Returns the extent of a symbol's definition and of its body.
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param found mcp-tools.PickedSymbol
+---@param lines string[] of its buffer
+---@return mcp-tools.SymbolPlace
+function M.place(ctx, found, lines)
+  local filetype = vim.bo[found.source.bufnr].filetype
+  local lang = treesitter.language(filetype)
+  local root = lang and treesitter.parse_narrow(ctx, table.concat(lines, '\n') .. '\n', lang) or nil
+  return place_of(lines, found.source.file, found.node, filetype, root)
 end
 
 --- Returns the edits for a symbol.
@@ -201,24 +187,17 @@ local function edits_of(ctx, found, args, make)
   if known and known ~= found.source.path then
     return nil, errors.new('stale', ('symbol: %s is in another file than the one shown; call again'):format(found.path))
   end
-  local lang = treesitter.language(filetype)
-  local root = lang and ctx:await(function(done)
-    treesitter.parse_narrow(text, lang, done)
-  end) or nil
-  local place = place_of(lines, found.source.file, found.node, filetype, root)
+  local place = M.place(ctx, found, lines)
   if args.body and symbol_edits.has_signature(lines, place, args.body) then
     args = vim.tbl_extend('force', args, { definition = args.body })
   end
   local list, why = make(lines, place, args)
+  local fault = 'symbol: %s was not changed: %s; use file_edit'
   if not list then
-    return nil, refused(found.path, why --[[@as string]])
-  elseif args.definition then
-    local is_defined = ctx:await(function(done)
-      defines(lines, found.node, place, args.definition, list, filetype, done)
-    end)
-    if not is_defined then
-      return nil, undefined(found.path)
-    end
+    return nil, errors.new('tool_error', fault:format(found.path, why))
+  elseif args.definition and not defines(ctx, lines, found.node, place, args.definition, list, filetype) then
+    fault = 'definition: it does not define %s; give the signature as well, or only `body` (symbol_rename renames)'
+    return nil, errors.new('validation_error', fault:format(found.path))
   end
   return list, nil, text
 end

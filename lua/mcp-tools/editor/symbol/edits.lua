@@ -323,6 +323,32 @@ function M.extent(lines, at, opts)
   return place --[[@as mcp-tools.SymbolPlace]]
 end
 
+--- Returns the line in which the code of a definition begins, below comments and a docstring: a debugger may move a
+--- breakpoint in those to a line above the definition.
+---@param lines string[]
+---@param place mcp-tools.SymbolPlace
+---@param filetype string
+---@return integer
+function M.code_line(lines, place, filetype)
+  local comment = LINE_COMMENTS[filetype]
+  local row, last = place.body and place.body.row or place.name_row, place.whole.end_row
+  while row < last do
+    local line = lines[row + 1]
+    local text = trim(line)
+    local quote = filetype == 'python' and (text:match('^[rRuU]?(""")') or text:match("^[rRuU]?(''')"))
+    if quote then
+      local from = select(2, line:find(quote, 1, true)) + 1
+      while row < last and not lines[row + 1]:find(quote, from, true) do
+        row, from = row + 1, 1
+      end
+    elseif text ~= '' and text ~= '{' and not (comment and vim.startswith(text, comment)) then
+      break
+    end
+    row = row + 1
+  end
+  return math.min(row, last) + 1
+end
+
 ---@param text string
 ---@return string[]
 local function split(text)

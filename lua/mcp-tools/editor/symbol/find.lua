@@ -152,9 +152,7 @@ end
 ---@return mcp-tools.Hits
 local function of_text(ctx, file)
   local lines, filetype = vim.split(file.text, '\n', { plain = true }), filetype_of(file)
-  local symbols = ctx:await(function(done)
-    symbol.of_text(lines, filetype, done)
-  end)
+  local symbols = symbol.of_text(ctx, lines, filetype)
   local function lines_of(first, last)
     return vim.list_slice(lines, first, last)
   end

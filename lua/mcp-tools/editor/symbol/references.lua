@@ -97,9 +97,7 @@ local function symbols_of(ctx, path, text, loads)
     local source = find.open(ctx, { path = path })
     return source and source.file
   end
-  local file = ctx:await(function(done)
-    symbol.of_text(vim.split(text, '\n', { plain = true }), file_type.of(path), done)
-  end)
+  local file = symbol.of_text(ctx, vim.split(text, '\n', { plain = true }), file_type.of(path))
   if file.by == 'nothing' and loads.left > 0 and loads.extension and extension_of(path) == loads.extension then
     loads.left = loads.left - 1
     local source = find.open(ctx, { path = path }) -- leased: the next call finds it loaded

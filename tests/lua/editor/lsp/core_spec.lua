@@ -57,7 +57,7 @@ describe('a request', function()
       end,
     })
     call = project.start('spec_ask')
-    t.ended(call, 10000)
+    t.ended(call, 45000) -- with the start of the server
     t.eq({ 'textDocument/documentSymbol' }, cancelled)
     vim.api.nvim_del_autocmd(id)
   end)

@@ -394,6 +394,19 @@ describe('diagnostics after edits', function()
     vim.bo[bufnr].modified = false
   end)
 
+  it('an edit that is cancelled while it waits for diagnostics reports that its changes remain', function()
+    server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
+    project.call('editor_servers')
+    local edits = { { search = 'one', replace = 'two' } }
+    local call = double_project.start('file_edit', { path = path, edits = edits })
+    t.wait(function() return vim.bo[bufnr].modified end)
+    t.ok(not call:ended())
+    call:cancel('client')
+    t.matches('; the changes that it had made remain$', call.outcome.error.message)
+    t.eq({ 'two' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    vim.bo[bufnr].modified = false
+  end)
+
   it('an edit that moves an error does not report it as new', function()
     local s = server({ hoverProvider = true }, { ['textDocument/hover'] = { contents = 'text' } })
     project.call('editor_servers')

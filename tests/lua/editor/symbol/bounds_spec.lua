@@ -1,10 +1,23 @@
 -- every Neovim
 -- Symbols in difficult cases: long lines, deleted buffers, generated texts.
 
+local background = require('mcp-tools.editor.background')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
 local symbol_edits = require('mcp-tools.editor.symbol.edits')
 local t = require('helpers')
+
+--- Runs `fn` in a coroutine and waits for its result.
+local function run(fn)
+  local results
+  background.run(function(ctx) return vim.F.pack_len(fn(ctx)) end, function(found) results = found end)
+  t.wait(function() return results end, 20000)
+  return vim.F.unpack_len(results)
+end
+
+local function of_text(lines, filetype)
+  return run(function(ctx) return symbol.of_text(ctx, lines, filetype) end)
+end
 
 --- A language server within this editor; a test calls its `answers`.
 local function server(bufnr)
@@ -37,10 +50,8 @@ end
 describe('symbols of a text with syntax errors', function()
   it('are not searched in a tree that is too wide', function()
     for filetype, text in pairs({ lua = ('('):rep(100000), c = ('#if 1\n'):rep(40000) .. 'int f(void) {}\n' }) do
-      local file
       local check_turns = t.watch_turns()
-      symbol.of_text(vim.split(text, '\n'), filetype, function(found) file = found end)
-      t.wait(function() return file end, 20000)
+      local file = of_text(vim.split(text, '\n'), filetype)
       check_turns()
       t.eq({ 'nothing', {} }, { file.by, file.tree })
       t.matches('too wide', file.why)
@@ -54,9 +65,8 @@ describe('symbols of a text with syntax errors', function()
     vim.bo[bufnr].filetype = 'lua'
     local files = {}
     local steps = t.calls(vim.treesitter, 'get_parser', function()
-      symbol.of_text(lines, 'lua', function(found) table.insert(files, found) end)
-      symbol.of_buffer(bufnr, function(found) table.insert(files, found) end)
-      t.wait(function() return #files == 2 end, 20000)
+      files[1] = of_text(lines, 'lua')
+      files[2] = run(function(ctx) return symbol.await(ctx, bufnr) end)
     end)
     for _, file in ipairs(files) do
       t.eq('nothing', file.by)
@@ -72,21 +82,17 @@ describe('symbols of a text with syntax errors', function()
       table.insert(nested, ('  '):rep(i) .. '- x')
     end
     for _, lines in ipairs({ { ('> '):rep(300) }, { ('>'):rep(300) }, { ('- '):rep(300) .. 'x' }, nested }) do
-      local file
-      symbol.of_text(lines, 'markdown', function(found) file = found end, true)
+      local file = of_text(lines, 'markdown')
       t.eq('nothing', file.by)
       t.matches('nested', file.why)
       t.eq({}, require('mcp-tools.ui.window.diff').groups(lines, 'markdown'))
     end
-    local file
     local fine = { '# Title', ('-'):rep(500), ('> '):rep(20) .. 'text' }
-    symbol.of_text(fine, 'markdown', function(found) file = found end, true)
-    t.eq('Title', file.tree[1].name)
+    t.eq('Title', of_text(fine, 'markdown').tree[1].name)
   end)
 
   it('are found if the errors are few', function()
-    local file
-    symbol.of_text({ 'function a() end', ')', 'function b() end' }, 'lua', function(found) file = found end, true)
+    local file = of_text({ 'function a() end', ')', 'function b() end' }, 'lua')
     t.eq('treesitter', file.by)
     t.ok(#file.tree > 0)
   end)
@@ -117,10 +123,7 @@ it('symbols of a buffer are an error when it is deleted before the language serv
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function x()' })
   local answers = server(bufnr)
   local got
-  symbol.of_buffer(bufnr, function(found, err)
-    t.eq({ nil, nil }, { got, found })
-    got = err
-  end)
+  background.run(function(ctx) return { symbol.await(ctx, bufnr) } end, function(results) got = results[2] end)
   t.wait(function() return #answers > 0 end)
   vim.api.nvim_buf_delete(bufnr, { force = true })
   answers[1](nil, {})
@@ -148,4 +151,20 @@ it('a new body of a Python function needs no syntax tree', function()
   t.eq({ 4, 5 }, { edits[1].start_line, edits[1].end_line })
   t.eq('        if x:\n            return y\n        return 0', edits[1].text)
   t.matches('body is not known', select(2, replaced(7, 7, 'return 1')))
+end)
+
+it('the code of a Python function begins below its docstring and comments', function()
+  local bodies = {
+    [2] = { '    x = 1' },
+    [3] = { '    # why', '    x = 1' },
+    [5] = { '    """One.', '', '    More."""', '    x = 1' },
+    [4] = { "    r'''One.'''", '', '    x = 1' },
+    [6] = { '    """One', '    """', '', '    # why', '    """text""".split()' },
+  }
+  for expected, body in pairs(bodies) do
+    local lines = vim.list_extend({ 'def f():' }, body)
+    local at = { row = 0, col = 0, end_row = #body, end_col = #lines[#lines] }
+    local place = symbol_edits.extent(lines, at, { filetype = 'python', name_row = 0, ends = {} })
+    t.eq(expected, symbol_edits.code_line(lines, place, 'python'))
+  end
 end)

@@ -1,6 +1,7 @@
 -- every Neovim
 -- Outlines and symbols of texts in many languages.
 
+local background = require('mcp-tools.editor.background')
 local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
 local double = require('syntax_double')
 local edits = require('mcp-tools.editor.symbol.edits')
@@ -15,11 +16,21 @@ local syntax = double.node
 
 local function split(text) return vim.split(text, '\n', { plain = true }) end
 
+--- Runs `fn` in a coroutine and waits for its result.
+local function run(fn)
+  local result
+  background.run(fn, function(found) result = found end)
+  t.wait(function() return result end, 20000)
+  return result
+end
+
+local function of_text(lines, filetype)
+  return run(function(ctx) return symbol.of_text(ctx, lines, filetype) end)
+end
+
 --- The outline of a text without a buffer.
 local function outline_of(text, filetype)
-  local lines, file = split(text), nil
-  symbol.of_text(lines, filetype, function(found) file = found end)
-  t.wait(function() return file end)
+  local file = of_text(split(text), filetype)
   return table.concat(overview.rows(file.tree, {}), '\n'), file
 end
 
@@ -183,9 +194,7 @@ describe('symbols of a text', function()
     vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'function one() end' })
     vim.bo[bufnr].filetype = 'lua'
     local function line_of(name)
-      local file
-      symbol.of_buffer(bufnr, function(found) file = found end)
-      t.wait(function() return file end)
+      local file = run(function(ctx) return symbol.await(ctx, bufnr) end)
       local node, err = symbol.one(file, symbol_tree.parse(name, 'symbol'), 'symbol', '')
       return node and node.line, err
     end
@@ -213,14 +222,11 @@ describe('symbols of a text', function()
     local ticks = vim.uv.new_timer()
     ticks:start(0, 1, function() turns = turns + 1 end)
     for _, find in ipairs({
-      function(done) symbol.of_text(texts.c, 'c', done) end,
-      function(done) symbol.of_buffer(bufnr, done) end,
+      function(ctx) return symbol.of_text(ctx, texts.c, 'c') end,
+      function(ctx) return symbol.await(ctx, bufnr) end,
     }) do
-      local file
       turns = 0
-      find(function(found) file = found end)
-      t.eq(nil, file)
-      t.wait(function() return file end, 20000)
+      local file = run(find)
       t.eq({ 'treesitter', 12500, buffers }, { file.by, #file.tree, #vim.api.nvim_list_bufs() })
       t.ok(turns > 10)
     end
@@ -232,12 +238,12 @@ end)
 describe('an edit of a symbol', function()
   --- Changes a text. Symbols and tree come from Neovim's parsers, or from `given`.
   local function changed(text, filetype, name, make, given)
-    local lines, file, root = split(text), nil, given and given.root
+    local lines, root = split(text), given and given.root
+    local file
     if given then
       file = { tree = symbol_tree.prune(served(given.symbols)) }
     else
-      symbol.of_text(lines, filetype, function(found) file = found end)
-      t.wait(function() return file end)
+      file = of_text(lines, filetype)
       root = vim.treesitter.get_string_parser(text .. '\n', filetype):parse()[1]:root()
     end
     local node = assert(symbol_tree.one(file.tree, symbol_tree.parse(name, 'symbol'), 'symbol', ''))
@@ -397,11 +403,9 @@ end)
 describe('repeated requests', function()
   it('look for a parser once per filetype', function()
     local function all()
-      local left = 20
       for i = 1, 20 do
-        symbol.of_text({ 'text ' .. i }, 'nosuchlanguage', function() left = left - 1 end)
+        of_text({ 'text ' .. i }, 'nosuchlanguage')
       end
-      t.wait(function() return left == 0 end)
     end
     t.eq(1, t.calls(vim.treesitter.language, 'add', all))
   end)

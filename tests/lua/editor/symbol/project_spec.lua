@@ -54,8 +54,7 @@ it('an empty list of references names the server, and does not change known symb
   local call = project.start('symbol_references', { symbol = 'st', path = path })
   t.ended(call, 8000)
   t.matches('^0 references to st in 0 files %(by double%)', call.outcome.payload.text)
-  local known
-  require('mcp-tools.editor.symbol').of_buffer(vim.fn.bufnr(path), function(file) known = file end)
+  local known = project.run(function(ctx) return require('mcp-tools.editor.symbol').await(ctx, vim.fn.bufnr(path)) end)
   t.eq({ 1, 0 }, known.tree[1].at)
 end)
 

@@ -26,6 +26,16 @@ function M.limit(what, default, maximum)
   return { type = 'integer', description = description, default = default, minimum = 1, maximum = maximum }
 end
 
+--- Returns the schema of a maximum size, which is not published.
+---@param description string
+---@param default integer bytes
+---@param maximum integer
+---@return table
+function M.bytes(description, default, maximum)
+  local schema = { type = 'integer', description = description, default = default, maximum = maximum }
+  return vim.tbl_extend('error', schema, { minimum = 100, hidden = true })
+end
+
 --- Returns the schema of a time limit, which is not published.
 ---@param default integer ms
 ---@return table

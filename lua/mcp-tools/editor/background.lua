@@ -1,5 +1,6 @@
 --- Runs work outside calls, such as the preview in an approval question.
 
+local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local project = require('mcp-tools.instances.project')
 local task = require('mcp-tools.util.task')
@@ -8,7 +9,8 @@ local M = {}
 
 local function nothing() end
 
---- Runs `fn` in a coroutine, with a ctx like that of a call. An error is logged, and `cb` is not called.
+--- Runs `fn` in a coroutine, with a ctx like that of a call. An error value that it throws counts as its result. Any
+--- other error is logged, and `cb` is not called.
 ---@generic T
 ---@param fn fun(ctx: mcp-tools.Ctx): T
 ---@param cb fun(value: T)
@@ -27,7 +29,7 @@ function M.run(fn, cb)
     for _, hook in ipairs(hooks) do
       hook()
     end
-    if ok then
+    if ok or errors.is(value) then
       return cb(value)
     end
     log.error('work for a question failed: %s', value)

@@ -5,7 +5,6 @@
 local errors = require('mcp-tools.errors')
 local json = require('mcp-tools.util.json')
 local redact = require('mcp-tools.privacy.redact')
-local save = require('mcp-tools.editor.buffer.save')
 local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
@@ -55,7 +54,7 @@ function M.command(ctx, command, max_bytes, pause)
     return vim.api.nvim_exec2(command, { output = true }).output
   end)
   if not ok then
-    return nil, errors.new('tool_error', (bounded(save.plain(value), max_bytes, pause)))
+    return nil, errors.new('tool_error', (bounded(errors.plain(value), max_bytes, pause)))
   end
   local output, cut = bounded(value, max_bytes, pause)
   return { output = output, truncated = cut or nil }
@@ -113,7 +112,7 @@ function M.lua(ctx, fn, args, max_bytes, pause)
     return vim.api.nvim_exec2(call, { output = true }).output
   end)
   if not ok then
-    return nil, errors.new('tool_error', (bounded(save.plain(output), max_bytes, pause)))
+    return nil, errors.new('tool_error', (bounded(errors.plain(output), max_bytes, pause)))
   elseif not outcome[1] then
     return nil, errors.new('tool_error', (bounded(tostring(outcome[2]), max_bytes, pause)))
   end

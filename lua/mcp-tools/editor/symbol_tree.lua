@@ -38,13 +38,6 @@ for number, name in pairs(vim.lsp.protocol.SymbolKind) do
   end
 end
 
---- Returns the name of a kind.
----@param number integer
----@return string
-local function kind_name(number)
-  return kind_names[number] or 'symbol'
-end
-
 --- Reads kinds in any spelling: `Method`, `methods`, `EnumMember`.
 ---@param given string[]
 ---@param more? string[] kinds that the LSP specification does not define
@@ -196,7 +189,7 @@ local function node_of(item, encoding, pause, parent)
   local last = range['end']
   local node = {
     name = item.name,
-    kind = kind_name(item.kind),
+    kind = kind_names[item.kind] or 'symbol',
     line = range.start.line + 1,
     -- A range that ends before the first character of a line does not reach it.
     end_line = (last.character == 0 and last.line > range.start.line) and last.line or last.line + 1,

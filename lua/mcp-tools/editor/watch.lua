@@ -75,18 +75,12 @@ local function lines(bufnr, changed, gone)
   end
 end
 
----@type { name: string?, at: integer?, path: string? }
-local last_path = {}
-
---- Returns the resolved path of a buffer's file, cached for the many watches that ask during one event.
+--- Returns the resolved path of a buffer's file.
 ---@param bufnr integer
 ---@return string?
 function M.path_of(bufnr)
-  local name, now = api.nvim_buf_get_name(bufnr), uv.now()
-  if last_path.name ~= name or last_path.at ~= now then
-    last_path = { name = name, at = now, path = name ~= '' and paths.resolve(name) or nil }
-  end
-  return last_path.path
+  local name = api.nvim_buf_get_name(bufnr)
+  return name ~= '' and paths.resolve(name) or nil
 end
 
 --- Watches the text of a file's buffer, even if it is opened, closed or renamed.

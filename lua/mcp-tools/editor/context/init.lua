@@ -42,12 +42,6 @@ local MAX_FILES = 20
 ---@field line integer 0-based
 ---@field character integer 0-based, in UTF-16
 
----@type table<integer, { name: string, path: string?, at: integer }>
-local paths_of = {}
-
---- Lifetime of a cached path in ns; each check accesses the disk.
-local FRESH = 5e9
-
 --- Returns the resolved path of a buffer's file; nil if it has none or is sensitive, so that agents do not even learn
 --- that it is open.
 ---@param bufnr integer valid
@@ -57,14 +51,8 @@ local function path_of(bufnr)
   if kind ~= 'file' or access.is_marked(bufnr) then
     return nil
   end
-  local entry, now = paths_of[bufnr], vim.uv.hrtime()
-  if not entry or entry.name ~= name or now - entry.at > FRESH then
-    local path, bad = paths.resolve(name)
-    local visible = not bad and not access.is_sensitive_name(name, kind) and path or nil
-    entry = { name = name, path = visible, at = now }
-    paths_of[bufnr] = entry
-  end
-  return entry.path
+  local path, bad = paths.resolve(name)
+  return not bad and not access.is_sensitive_name(name, kind) and path or nil
 end
 
 --- Returns a position in a buffer.
@@ -229,29 +217,29 @@ function M.diagnostics(path)
   if path and not only then
     return {}
   end
-  local by_buffer, count, known = {}, 0, position.known()
+  local files, count, known = {}, 0, position.known()
+  local function file_of(bufnr)
+    if files[bufnr] == nil then
+      local shown = api.nvim_buf_is_valid(bufnr) and path_of(bufnr)
+      files[bufnr] = shown and { path = shown, diagnostics = {} } or false
+    end
+    return files[bufnr]
+  end
+  if only then
+    file_of(only)
+  end
   for _, diagnostic in ipairs(vim.diagnostic.get(only)) do
-    local bufnr = diagnostic.bufnr --[[@as integer]]
-    if count < MAX_DIAGNOSTICS and api.nvim_buf_is_valid(bufnr) and path_of(bufnr) then
+    local file = count < MAX_DIAGNOSTICS and file_of(diagnostic.bufnr)
+    if file then
       count = count + 1
-      by_buffer[bufnr] = by_buffer[bufnr] or {}
-      table.insert(by_buffer[bufnr], item_of(diagnostic, known))
+      table.insert(file.diagnostics, item_of(diagnostic, known))
     end
   end
-  if only and path_of(only) then
-    by_buffer[only] = by_buffer[only] or {}
-  end
   local list = {}
-  for bufnr, items in vim.spairs(by_buffer) do
-    table.insert(list, { path = path_of(bufnr), diagnostics = items })
+  for _, file in vim.spairs(files) do
+    table.insert(list, file or nil)
   end
   return list
-end
-
----@return integer
-local function now_ms()
-  local seconds, micros = uv.gettimeofday()
-  return seconds * 1000 + math.floor(micros / 1000)
 end
 
 ---@return mcp-tools.context.OpenFile[]
@@ -355,12 +343,12 @@ local function watch()
   on('ModeChanged', function() end, '*:[vV\22]*')
   on('BufEnter', function(args)
     if access.is_text(args.buf) then
-      visited[args.buf] = now_ms()
+      local seconds, micros = uv.gettimeofday()
+      visited[args.buf] = seconds * 1000 + math.floor(micros / 1000)
     end
   end)
   on({ 'BufDelete', 'BufUnload', 'BufWipeout' }, function(args)
     visited[args.buf] = nil
-    paths_of[args.buf] = nil
   end)
   on('DiagnosticChanged', function()
     diagnostics_changed = diagnostics_changed + 1

@@ -2,12 +2,16 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
+local change = require('mcp-tools.editor.symbol.change')
 local errors = require('mcp-tools.errors')
+local find = require('mcp-tools.editor.symbol.find')
 local nvim_dap = require('mcp-tools.editor.dap.nvim_dap')
 local open = require('mcp-tools.editor.buffer.open')
 local project = require('mcp-tools.instances.project')
 local request = require('mcp-tools.editor.dap.request')
 local sessions = require('mcp-tools.editor.dap.sessions')
+local symbol_edits = require('mcp-tools.editor.symbol.edits')
+local symbol_tree = require('mcp-tools.editor.symbol_tree')
 
 local api = vim.api
 
@@ -18,7 +22,8 @@ local namespace = api.nvim_create_namespace('mcp-tools.dap.breakpoints')
 ---@class mcp-tools.dap.Point
 ---@field path string?
 ---@field bufnr integer?
----@field line integer
+---@field line integer? this or `symbol`
+---@field symbol string? name path of a function: its first line of code
 ---@field condition string?
 ---@field hit_condition string?
 ---@field log_message string?
@@ -29,12 +34,12 @@ M.POINT = {
   properties = {
     path = { type = 'string', description = 'File path' },
     line = { type = 'integer', description = 'Line', minimum = 1 },
+    symbol = { type = 'string', description = 'Or the function to stop in', minLength = 1 },
     condition = { type = 'string', description = 'Stop only if this expression is true' },
     hit_condition = { type = 'string', description = 'Number of hits before it stops', hidden = true },
     log_message = { type = 'string', description = 'Text to print instead, with `{value}`' },
     bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
   },
-  required = { 'line' },
 }
 
 --- Returns the file of a breakpoint.
@@ -66,7 +71,9 @@ end
 ---@param point mcp-tools.dap.Point
 ---@return string
 function M.preview(point)
-  local lines = { ('Breakpoint in line %d of %s'):format(point.line, point.path or 'buffer ' .. tostring(point.bufnr)) }
+  local where = point.line and ('line %d'):format(point.line) or point.symbol
+  local file = point.path or point.bufnr and 'buffer ' .. point.bufnr or 'the project'
+  local lines = { ('Breakpoint in %s of %s'):format(where, file) }
   for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
     if point[name] then
       table.insert(lines, ('  %s: %s'):format(name, point[name]))
@@ -98,9 +105,19 @@ function M.refusal(points)
     return missing
   end
   for _, point in ipairs(points) do
-    local found, err = M.file(point)
-    err = err or found and found.bufnr and beyond(found.bufnr, point.line)
-    if not err and not found.bufnr and not vim.uv.fs_stat(found.path) then
+    if (point.line == nil) == (point.symbol == nil) then
+      return errors.new('validation_error', 'breakpoints: each needs a line or a symbol, and not both')
+    end
+    local _, found, err = nil, nil, nil
+    if point.symbol then
+      _, err = symbol_tree.parse(point.symbol, 'symbol')
+    end
+    if not err and (point.line or point.path or point.bufnr) then
+      found, err = M.file(point)
+    end
+    if found and point.line and found.bufnr then
+      err = beyond(found.bufnr, point.line)
+    elseif found and not found.bufnr and not vim.uv.fs_stat(found.path) then
       err = errors.new('not_found', ('path: no such file: %s'):format(access.shown(found.path, project.root())))
     end
     if err then
@@ -109,42 +126,62 @@ function M.refusal(points)
   end
 end
 
+--- Finds the function of a breakpoint.
+---@param ctx mcp-tools.Ctx
+---@param point mcp-tools.dap.Point
+---@return integer? bufnr
+---@return mcp-tools.Error? err
+---@return integer? line in which its code begins
+local function place_of(ctx, point)
+  local found, err = find.one(ctx, point)
+  if not found then
+    return nil, err
+  end
+  local bufnr = found.source.bufnr
+  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
+  return bufnr, nil, symbol_edits.code_line(lines, change.place(ctx, found, lines), vim.bo[bufnr].filetype)
+end
+
 --- Loads the files of breakpoints, after checking all of them.
 ---@param ctx mcp-tools.Ctx
 ---@param points mcp-tools.dap.Point[]
----@return integer[]? bufnrs in the same order
+---@return mcp-tools.dap.Point[]? loaded with buffer and line, in the same order
 ---@return mcp-tools.Error? err
 function M.load(ctx, points)
   local bad = M.refusal(points)
   if bad then
     return nil, bad
   end
-  local bufnrs = {}
+  local loaded = {}
   for i, point in ipairs(points) do
-    local found = assert(M.file(point))
-    local bufnr, err = found.bufnr, nil
-    if not bufnr then
-      bufnr, err = ctx:await(function(done)
-        open.load(found.path, done, ctx)
-      end)
+    local bufnr, err, line
+    if point.symbol then
+      bufnr, err, line = place_of(ctx, point)
+    else
+      local found = assert(M.file(point))
+      bufnr, line = found.bufnr, point.line
+      if not bufnr then
+        bufnr, err = ctx:await(function(done)
+          open.load(found.path, done, ctx)
+        end)
+      end
     end
-    err = err or beyond(bufnr, point.line)
+    err = err or beyond(bufnr, line)
     if err then
       return nil, err
     end
     open.keep(bufnr) -- breakpoints are signs in the buffer
-    bufnrs[i] = bufnr
+    loaded[i] = vim.tbl_extend('force', point, { bufnr = bufnr, line = line })
   end
-  return bufnrs
+  return loaded
 end
 
 --- Sets a breakpoint in nvim-dap's list. `sync` sends it to the programs that run.
----@param bufnr integer
----@param point mcp-tools.dap.Point
-function M.set(bufnr, point)
+---@param point mcp-tools.dap.Point loaded
+function M.set(point)
   nvim_dap.store().set(
     { condition = point.condition, hit_condition = point.hit_condition, log_message = point.log_message },
-    bufnr,
+    point.bufnr,
     point.line
   )
 end
@@ -165,17 +202,17 @@ end
 ---@return fun()? remove removes those that were set
 ---@return mcp-tools.Error? err
 function M.add(ctx, points)
-  local bufnrs, err = M.load(ctx, points)
-  if not bufnrs then
+  local loaded, err = M.load(ctx, points)
+  if not loaded then
     return nil, err
   end
   local marks = {} ---@type { bufnr: integer, id: integer }[]
-  for i, bufnr in ipairs(bufnrs) do
-    if not M.at(bufnr, points[i].line) then
-      M.set(bufnr, points[i])
+  for _, point in ipairs(loaded) do
+    if not M.at(point.bufnr, point.line) then
+      M.set(point)
       -- Signs move with the text, and so does the mark.
-      local id = api.nvim_buf_set_extmark(bufnr, namespace, points[i].line - 1, 0, {})
-      table.insert(marks, { bufnr = bufnr, id = id })
+      local id = api.nvim_buf_set_extmark(point.bufnr, namespace, point.line - 1, 0, {})
+      table.insert(marks, { bufnr = point.bufnr, id = id })
     end
   end
   return function()

@@ -95,32 +95,20 @@ function M.resume(ctx, entry, command)
   return ok or entry.ended or nil, err
 end
 
----@param ctx mcp-tools.Ctx
----@param entry mcp-tools.dap.Entry
----@return integer? thread_id
----@return mcp-tools.Error? err
-local function some_thread(ctx, entry)
-  local body, err = request.send(ctx, entry, 'threads')
-  local threads = body and body.threads or {}
-  if not threads[1] then
-    return nil, err or errors.new('tool_error', 'the program has no thread that can be paused')
-  end
-  return threads[1].id
-end
-
 --- Pauses a running program.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@return boolean? ok
 ---@return mcp-tools.Error? err
 function M.pause(ctx, entry)
-  local thread_id, err = some_thread(ctx, entry)
-  if not thread_id then
-    return nil, err
+  local body, err = request.send(ctx, entry, 'threads')
+  local thread = body and (body.threads or {})[1]
+  if not thread then
+    return nil, err or errors.new('tool_error', 'the program has no thread that can be paused')
   end
   entry.resumed_by = 'tool'
-  local body, fault = request.send(ctx, entry, 'pause', { threadId = thread_id })
-  return body ~= nil or nil, fault
+  local paused, fault = request.send(ctx, entry, 'pause', { threadId = thread.id })
+  return paused ~= nil or nil, fault
 end
 
 ---@param ctx mcp-tools.Ctx

@@ -21,10 +21,6 @@ local SESSION_MS = 15000
 
 M.LAUNCH_JSON = '.vscode/launch.json'
 
----@class mcp-tools.dap.FoundConfig
----@field config table
----@field source string a filetype of `dap.configurations`, a provider, or launch.json
-
 --- Returns the configurations of launch.json, by nvim-dap's parser.
 ---@param root string
 ---@return table[]
@@ -65,27 +61,25 @@ end
 
 --- Returns all configurations.
 ---@param root string
----@return mcp-tools.dap.FoundConfig[]
+---@return table[]
 ---@return string? withheld why those of launch.json are missing
 function M.all(root)
   local list, dap = {}, nvim_dap.get() or {}
-  local function add(configs, source)
+  local function add(configs)
     for _, config in ipairs(type(configs) == 'table' and configs or {}) do
-      if type(config) == 'table' then
-        table.insert(list, { config = config, source = source })
-      end
+      table.insert(list, type(config) == 'table' and config or nil)
     end
   end
-  for filetype, configs in vim.spairs(dap.configurations or {}) do
-    add(configs, filetype)
+  for _, configs in vim.spairs(dap.configurations or {}) do
+    add(configs)
   end
   for name, provider in vim.spairs((dap.providers or {}).configs or {}) do
     if not BUILT_IN[name] then
-      add(provided_by(provider), name)
+      add(provided_by(provider))
     end
   end
   local found, withheld = of_launch_json(root)
-  add(found, M.LAUNCH_JSON)
+  add(found)
   return list, withheld
 end
 
@@ -120,12 +114,12 @@ end
 local MAX_NAMES = 20
 
 --- Returns the names of configurations for a message.
----@param all mcp-tools.dap.FoundConfig[]
+---@param all table[]
 ---@return string
 function M.names(all)
   local names = {}
   for i = 1, math.min(#all, MAX_NAMES) do
-    names[i] = ("'%s'"):format(variables.text(tostring(all[i].config.name), 80))
+    names[i] = ("'%s'"):format(variables.text(tostring(all[i].name), 80))
   end
   return #all == 0 and 'none' or table.concat(names, ', ') .. (#all > MAX_NAMES and ', …' or '')
 end
@@ -138,11 +132,11 @@ end
 local function of_name(args, root)
   local all, withheld = M.all(root)
   local found = vim.tbl_filter(function(known)
-    return known.config.name == args.configuration
+    return known.name == args.configuration
   end, all)
   for _, known in ipairs(found) do
-    if #found == 1 or not (args.options or {}).type or known.config.type == args.options.type then
-      return vim.deepcopy(known.config)
+    if #found == 1 or not (args.options or {}).type or known.type == args.options.type then
+      return vim.deepcopy(known)
     end
   end
   local text = ("configuration: there is no '%s'; there are: %s"):format(
@@ -195,6 +189,15 @@ local ADAPTERS = {
   [''] = { 'codelldb', 'lldb', 'lldb-dap', 'gdb', 'cppdbg' },
 }
 
+---@param dap table
+---@return string[] names
+---@return string listed
+local function adapters(dap)
+  local names = vim.tbl_keys(dap.adapters)
+  table.sort(names)
+  return names, #names > 0 and table.concat(names, ', ') or 'none'
+end
+
 --- Returns what nvim-dap's configurations of a filetype say about a program: the first one that launches one and asks
 --- nothing else, otherwise an adapter of that filetype.
 ---@param program string
@@ -220,9 +223,8 @@ local function for_program(program)
     end
   end
   local text = "program: nvim-dap has no adapter for the filetype '%s'; set options.type (there are: %s)"
-  local names = vim.tbl_keys(dap.adapters)
-  table.sort(names)
-  return nil, errors.new('not_found', text:format(filetype, #names > 0 and table.concat(names, ', ') or 'none'))
+  local _, listed = adapters(dap)
+  return nil, errors.new('not_found', text:format(filetype, listed))
 end
 
 --- Returns the configuration for nvim-dap.
@@ -294,12 +296,11 @@ function M.refusal(config)
   end
   local adapter = dap.adapters[config.type]
   if not adapter then
-    local names = vim.tbl_keys(dap.adapters)
-    table.sort(names)
+    local names, listed = adapters(dap)
     local near = suggest(config.type, names)
     local text = ("options.type: nvim-dap has no adapter '%s' (there are: %s)%s"):format(
       config.type,
-      #names > 0 and table.concat(names, ', ') or 'none',
+      listed,
       near and (", did you mean '%s'?"):format(near) or ''
     )
     return errors.new('not_found', text)

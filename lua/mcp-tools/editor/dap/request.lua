@@ -20,26 +20,23 @@ M.TIMEOUT_MS = 5000
 ---@return any value
 ---@return mcp-tools.Error? err
 function M.await(ctx, entry, what, ms, start)
-  local answer, check
-  local function finish(value, err)
-    answer = answer or { value = value, err = err }
-    if check then
+  local answer
+  await_until(ctx, ms, function(check)
+    local function finish(value, err)
+      answer = answer or { value = value, err = err }
       check()
     end
-  end
-  vim.schedule(function()
-    if ctx:cancelled() then
-      return
-    end
-    local ok, thrown = log.guard(what, start, finish)
-    if not ok then
-      local why = tostring(thrown):match('[^\n]*')
-      finish(nil, errors.new('tool_error', ('%s failed: %s'):format(what, why)))
-    end
-  end)
-  await_until(ctx, ms, function(fn)
-    check = fn
-    return sessions.on_change(fn)
+    vim.schedule(function()
+      if ctx:cancelled() then
+        return
+      end
+      local ok, thrown = log.guard(what, start, finish)
+      if not ok then
+        local why = tostring(thrown):match('[^\n]*')
+        finish(nil, errors.new('tool_error', ('%s failed: %s'):format(what, why)))
+      end
+    end)
+    return sessions.on_change(check)
   end, function()
     return answer or entry.ended
   end)

@@ -19,13 +19,6 @@ local BEYOND = 300
 local NOTHING =
   { [''] = true, None = true, ['nil'] = true, null = true, undefined = true, ["''"] = true, ['""'] = true }
 
----@param text string
----@param max integer characters
----@return string
-local function cut(text, max)
-  return position.cut(utf8.repair(text), max)
-end
-
 --- Removes lists and maps with secret names: what is inside has no such name.
 ---@param text string
 ---@return string
@@ -59,7 +52,7 @@ function M.text(text, max, pause)
   for i, line in ipairs(lines) do
     lines[i] = redact.line(line, pause)
   end
-  return cut(table.concat(lines, '\n'), max)
+  return position.cut(utf8.repair(table.concat(lines, '\n')), max)
 end
 
 --- Returns the redacted value of a variable. Call `refresh` before the first one of an answer.

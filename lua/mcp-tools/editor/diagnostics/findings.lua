@@ -343,10 +343,7 @@ end
 ---@param b vim.Diagnostic
 ---@return boolean
 local function is_worse(a, b)
-  if a.severity ~= b.severity then
-    return a.severity < b.severity
-  end
-  return is_before(a, b)
+  return a.severity < b.severity or a.severity == b.severity and is_before(a, b)
 end
 
 --- Returns the diagnostics of one buffer or of all, for prompts and resources.

@@ -169,82 +169,66 @@ local function overrides(listed)
   return settings
 end
 
---- Runs git: `git.run({ 'log', '-n1', '--end-of-options', sha }, { ctx = ctx, cwd = ctx.root }, cb)`. Arguments from
+--- Returns settings that turn off the filters and hooks of a repository's configuration.
+---@param found mcp-tools.git.Repository
+---@param opts mcp-tools.process.Opts
+---@param run fun(settings: string[], args: string[], opts: mcp-tools.process.Opts): mcp-tools.process.Result
+---@return string[]? settings
+---@return mcp-tools.process.Result? failed
+local function own_settings(found, opts, run)
+  local state = state_of_config(found)
+  if remembered and remembered.state == state and remembered.until_ms > vim.uv.hrtime() / 1e6 then
+    return remembered.settings
+  end
+  local listed = run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, opts)
+  if not listed.ok then
+    return nil, listed
+  end
+  local settings, fault = overrides(listed)
+  if not settings then
+    return nil, process.not_run(fault)
+  end
+  -- The state does not cover files that a configuration includes.
+  if state and not ('\0' .. listed.stdout):find('%zinclude') then
+    remembered = { state = state, settings = settings, until_ms = vim.uv.hrtime() / 1e6 + REMEMBERED }
+  end
+  return settings
+end
+
+--- Runs git: `git.await({ 'log', '-n1', '--end-of-options', sha }, { ctx = ctx, cwd = ctx.root })`. Arguments from
 --- clients must follow `--end-of-options` or `--`; paths are literal, not patterns.
 ---@param args string[] a command of `COMMANDS` and its arguments
----@param opts mcp-tools.process.Opts `cwd` is inside the project
----@param cb fun(result: mcp-tools.process.Result) never called before this returns
-function M.run(args, opts, cb)
+---@param opts mcp-tools.process.Opts with `ctx`; `cwd` is inside the project
+---@return mcp-tools.process.Result
+function M.await(args, opts)
   local options = COMMANDS[args[1]]
   assert(options, ('git %s is not an allowed command'):format(args[1]))
   local found, missing = repository.find(opts.cwd)
   if not found then
-    return vim.schedule(function()
-      cb(process.not_run(missing))
-    end)
+    return process.not_run(missing)
   end
-  local env = environment()
-  local fixed_env = vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
+  local place, env = {}, environment()
   local function run(settings, more, how)
-    local command = command_with(settings)
-    vim.list_extend(command, { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree })
-    process.run(
-      vim.list_extend(command, more),
-      vim.tbl_extend('force', how, { env = fixed_env, cwd = opts.cwd }),
-      function(done)
-        done.fault = fault_in(done)
-        how.cb(done)
-      end
-    )
-  end
-  local brief = { ctx = opts.ctx, timeout = opts.timeout }
-  local function run_command(settings)
-    local more = vim.iter({ args[1], options, vim.list_slice(args, 2) }):flatten():totable()
-    run(vim.list_extend(vim.list_slice(SETTINGS), settings), more, vim.tbl_extend('force', opts, { cb = cb }))
-  end
-  local function list()
-    local state = state_of_config(found)
-    if remembered and remembered.state == state and remembered.until_ms > vim.uv.hrtime() / 1e6 then
-      return run_command(remembered.settings)
-    end
-    local function on_listed(listed)
-      if not listed.ok then
-        return cb(listed)
-      end
-      local settings, fault = overrides(listed)
-      if not settings then
-        return cb(process.not_run(fault))
-      end
-      -- The state does not cover files that a configuration includes.
-      if state and not ('\0' .. listed.stdout):find('%zinclude') then
-        remembered = { state = state, settings = settings, until_ms = vim.uv.hrtime() / 1e6 + REMEMBERED }
-      end
-      run_command(settings)
-    end
-    run(SETTINGS, { 'config', '--list', '--name-only', '-z' }, vim.tbl_extend('force', brief, { cb = on_listed }))
-  end
-  if found.is_ours then
-    return list()
-  end
-  -- git skips its check of the owner (`safe.directory`) if it is given the repository.
-  local check = vim.list_extend(command_with(SETTINGS), { 'rev-parse', '--git-dir' })
-  process.run(check, vim.tbl_extend('force', brief, { env = env, cwd = found.worktree }), function(done)
+    local done = process.await(vim.iter({ command_with(settings), place, more }):flatten(2):totable(), how)
     done.fault = fault_in(done)
-    if not done.ok then
-      return cb(done)
+    return done
+  end
+  local brief = { ctx = opts.ctx, timeout = opts.timeout, env = env, cwd = found.worktree }
+  if not found.is_ours then
+    -- git skips its check of the owner (`safe.directory`) if it is given the repository.
+    local checked = run(SETTINGS, { 'rev-parse', '--git-dir' }, brief)
+    if not checked.ok then
+      return checked
     end
-    list()
-  end)
-end
-
---- Like `run`, for coroutines of `run` handlers.
----@param args string[]
----@param opts mcp-tools.process.Opts with `ctx`
----@return mcp-tools.process.Result
-function M.await(args, opts)
-  return opts.ctx:await(function(done)
-    M.run(args, opts, done)
-  end)
+  end
+  place = { '--git-dir=' .. found.gitdir, '--work-tree=' .. found.worktree }
+  brief.cwd, brief.env = opts.cwd, vim.tbl_extend('force', env, { GIT_COMMON_DIR = found.common }, opts.env or {})
+  local settings, failed = own_settings(found, brief, run)
+  if not settings then
+    return failed --[[@as mcp-tools.process.Result]]
+  end
+  local how = vim.tbl_extend('force', opts, { env = brief.env })
+  return run(vim.list_extend(vim.list_slice(SETTINGS), settings), { args[1], options, vim.list_slice(args, 2) }, how)
 end
 
 return M

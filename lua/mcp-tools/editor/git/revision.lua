@@ -70,23 +70,22 @@ function M.unknown(name)
   return utf8.cut(name, SHOWN) .. ' is not a commit of this repository'
 end
 
---- Returns the commit that an argument names. Call it in a coroutine.
+--- Returns the commit that an argument names. Call it in a coroutine. Throws an error value if it names none.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@param name string name of the argument
 ---@param find? fun(ctx: mcp-tools.Ctx, name: string): any, string? used instead of `commit`
----@return any commit nil without an error if the argument is missing
----@return mcp-tools.Error? err
+---@return any commit nil if the argument is missing
 function M.of_argument(ctx, args, name, find)
   local name_given = args[name]
   if not name_given then
     return nil
   elseif not M.is_name(name_given) then
     local text = '%s: "%s" is not the name of one revision (a branch, a tag, a commit, HEAD~2)'
-    return nil, errors.new('validation_error', text:format(name, utf8.cut(name_given, SHOWN)))
+    error(errors.new('validation_error', text:format(name, utf8.cut(name_given, SHOWN))), 0)
   end
   local commit, fault = (find or M.commit)(ctx, name_given)
-  return commit, not commit and M.error_of(('%s: %s'):format(name, fault)) or nil
+  return (errors.unwrap(commit, not commit and M.error_of(('%s: %s'):format(name, fault)) or nil))
 end
 
 --- Returns the error for a message of git.
@@ -100,7 +99,7 @@ end
 --- Returns the file or directory of the project that `path` or `bufnr` names.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? } at most one of them
----@return { path: string?, bufnr: integer? } place empty if neither is given
+---@return { path: string?, bufnr: integer? }? place empty if neither is given
 ---@return mcp-tools.Error? err
 function M.place(ctx, args)
   if args.path == nil and args.bufnr == nil then
@@ -108,13 +107,13 @@ function M.place(ctx, args)
   end
   local found, err = buffers.find(args)
   if not found then
-    return {}, err
+    return nil, err
   elseif not found.path or found.path == '' then
-    return {}, errors.new('not_found', ('buffer %d has no file'):format(args.bufnr))
+    return nil, errors.new('not_found', ('buffer %d has no file'):format(args.bufnr))
   end
   local resolved, why = access.path((paths.resolve(found.path)), ctx.root)
   if not resolved then
-    return {}, errors.new('access_denied', ('%s: cannot be read, it is %s'):format(args.path or 'bufnr', why))
+    return nil, errors.new('access_denied', ('%s: cannot be read, it is %s'):format(args.path or 'bufnr', why))
   end
   return { path = resolved, bufnr = found.bufnr }
 end

@@ -154,27 +154,6 @@ local function converted(ctx, opened, params, list)
   end
 end
 
---- Returns the initialized servers of a file.
----@param ctx mcp-tools.Ctx inside a coroutine
----@param opened mcp-tools.Target
----@param method string
----@param name any only this server
----@return vim.lsp.Client[]?
----@return mcp-tools.Error? err
-local function servers_of(ctx, opened, method, name)
-  local list, err = clients.await(ctx, opened.bufnr, method)
-  if not list or not name then
-    return list, err
-  end
-  list = vim.tbl_filter(function(client)
-    return client.name == name
-  end, list)
-  if #list == 0 then
-    return nil, errors.new('not_found', ('item.data: the server %s has stopped'):format(tostring(name)))
-  end
-  return list
-end
-
 --- Asks the servers of a file.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param opened mcp-tools.Target
@@ -184,7 +163,15 @@ end
 ---@return mcp-tools.lsp.Answer[]?
 ---@return mcp-tools.Error? err
 local function ask_about(ctx, opened, method, params, name)
-  local list, err = servers_of(ctx, opened, method, name)
+  local list, err = clients.await(ctx, opened.bufnr, method)
+  if list and name then
+    list = vim.tbl_filter(function(client)
+      return client.name == name
+    end, list)
+    if #list == 0 then
+      return nil, errors.new('not_found', ('item.data: the server %s has stopped'):format(tostring(name)))
+    end
+  end
   local for_client
   if list then
     for_client, err = converted(ctx, opened, params, list)

@@ -1,36 +1,12 @@
 --- Finds topics and lines in the help of Neovim and plugins, without opening it.
 
 local plugins = require('mcp-tools.editor.plugins')
-local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
 
 --- Maximum number of related topics in an answer.
 local SEE = 8
 --- Maximum number of lines of a topic, and of lines that contain the words.
 local MAX_LINES = 1000
-
----@param text string
----@param from integer
----@param to integer
----@return integer
-local function count_breaks(text, from, to)
-  return select(2, text:sub(from, to):gsub('\n', ''))
-end
-
---- Returns lines of a text, from the one that begins at a byte.
----@param text string
----@param from integer
----@param count integer
----@return string[]
-local function lines_from(text, from, count)
-  local lines = {}
-  while #lines < count and from <= #text do
-    local at = text:find('\n', from, true) or #text + 1
-    table.insert(lines, text:sub(from, at - 1))
-    from = at + 1
-  end
-  return lines
-end
 
 ---@param line string
 ---@return boolean
@@ -71,14 +47,24 @@ end
 ---@return string[]? lines
 ---@return integer? line number of the first one
 local function read_topic(text, tag)
-  local at = text:find('*' .. tag .. '*', 1, true)
-  if not at then
-    return nil
+  local lines = vim.split(text, '\n', { plain = true })
+  for number, line in ipairs(lines) do
+    if line:find('*' .. tag .. '*', 1, true) then
+      return extent(vim.list_slice(lines, number, number + MAX_LINES - 1)), number
+    end
   end
-  while at > 1 and text:sub(at - 1, at - 1) ~= '\n' do
-    at = at - 1
+end
+
+---@param text string
+---@param words string[] lower case
+---@return boolean
+local function has_all(text, words)
+  for _, word in ipairs(words) do
+    if not text:lower():find(word, 1, true) then
+      return false
+    end
   end
-  return extent(lines_from(text, at, MAX_LINES)), 1 + count_breaks(text, 1, at - 1)
+  return true
 end
 
 --- Returns lines that contain all words, file by file.
@@ -87,35 +73,18 @@ end
 ---@param pause fun()
 ---@return string[] rows
 local function search_lines(ctx, words, pause)
-  local longest = words[1]
-  for _, word in ipairs(words) do
-    longest = #word > #longest and word or longest
-  end
   local found = {}
   for _, path in ipairs(vim.api.nvim_get_runtime_file('doc/*.txt', true)) do
-    local text = plugins.text(ctx, path) or ''
-    pause()
-    local small, line, counted, from = text:lower(), 1, 1, 1
-    while #found < MAX_LINES do
-      local at = small:find(longest, from, true)
-      if not at then
-        break
+    local number = 0
+    for line in vim.gsplit(plugins.text(ctx, path) or '', '\n', { plain = true }) do
+      number = number + 1
+      if has_all(line, words) then
+        table.insert(found, ('%s:%d: %s'):format(vim.fs.basename(path), number, trim(line)))
+        if #found >= MAX_LINES then
+          return found
+        end
       end
-      line, counted = line + count_breaks(text, counted, at - 1), at
-      local stop = (small:find('\n', at, true) or #small + 1) - 1
-      local start = at - #strings.last_line(small:sub(math.max(1, at - 1000), at - 1))
-      local whole = small:sub(start, stop)
-      if vim.iter(words):all(function(word)
-        return whole:find(word, 1, true) ~= nil
-      end) then
-        table.insert(found, ('%s:%d: %s'):format(vim.fs.basename(path), line, trim(text:sub(start, stop))))
-      end
-      from = stop + 1
       pause()
-    end
-    pause()
-    if #found >= MAX_LINES then
-      break
     end
   end
   return found
@@ -169,9 +138,7 @@ local function matching_tags(ctx, words, pause)
     ok, found = pcall(vim.fn.getcompletion, words[1], 'help')
   end
   return vim.tbl_filter(function(tag)
-    return vim.iter(words):all(function(word)
-      return tag:lower():find(word:lower(), 1, true) ~= nil
-    end)
+    return has_all(tag, vim.tbl_map(string.lower, words))
   end, ok and found or {})
 end
 

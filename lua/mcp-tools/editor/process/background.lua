@@ -1,9 +1,9 @@
 --- Lists of work that outlives the call that started it (jobs, test runs): its owner can find it, wait for it, and read
 --- it for a while after its end.
 
+local await_until = require('mcp-tools.util.deadline').await_until
 local errors = require('mcp-tools.errors')
 local sessions = require('mcp-tools.util.session')
-local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
@@ -25,39 +25,23 @@ function M.notify(work)
   end
 end
 
---- Calls `cb` once: at the next `notify`, after a timeout, or immediately if the work is over.
+--- Waits for the next `notify` or the end of the work.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param work mcp-tools.process.Work
----@param ms integer? default: no timeout
----@param cb fun()
----@return fun() stop
-local function on_notify(work, ms, cb)
-  local limit, finish
-  local function stop()
-    work.listeners[finish] = nil
-    if limit then
-      limit:stop()
-    end
-  end
-  function finish()
-    stop()
-    cb()
-  end
-  if work.is_over or ms == 0 then
-    cb()
-    return function() end
-  end
-  limit = ms and timer.after(ms, finish)
-  work.listeners[finish] = true
-  return stop
-end
-
---- Waits for the next `notify`. Runs in a coroutine.
----@param ctx mcp-tools.Ctx
----@param work mcp-tools.process.Work
----@param ms integer?
+---@param ms integer
 function M.await(ctx, work, ms)
-  ctx:await(function(done)
-    ctx:on_cancel(on_notify(work, ms, done))
+  local has_news = work.is_over
+  await_until(ctx, ms, function(check)
+    local function listener()
+      has_news = true
+      check()
+    end
+    work.listeners[listener] = true
+    return function()
+      work.listeners[listener] = nil
+    end
+  end, function()
+    return has_news
   end)
 end
 

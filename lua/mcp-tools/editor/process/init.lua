@@ -31,8 +31,6 @@ local GRACE = 1000
 --- Time that descendants may still write after the process has exited, and maximum time that SIGKILL takes, in ms.
 local DRAIN = 200
 
-local IS_WINDOWS = vim.fn.has('win32') == 1
-
 ---@class mcp-tools.process.Spec
 ---@field command string[]
 ---@field cwd string
@@ -90,7 +88,7 @@ local function start_group(spec)
     cwd = spec.cwd,
     env = spec.env,
     stdio = { self.stdin, self.stdout, self.stderr },
-    detached = not IS_WINDOWS, -- a new session: no terminal for prompts, and a group to signal
+    detached = true, -- a new session: no terminal for prompts, and a group to signal
     hide = true,
   }, function(code, signal)
     self:exited(code, signal)
@@ -155,11 +153,7 @@ end
 
 ---@param name string
 function Group:signal(name)
-  if not IS_WINDOWS then
-    uv.kill(-self.pid, name)
-  elseif not self.exit then
-    self.handle:kill(name)
-  end
+  uv.kill(-self.pid, name)
 end
 
 function Group:terminate()
@@ -267,7 +261,7 @@ end
 ---@param path string? directories, as in PATH
 ---@return boolean
 function M.is_missing(executable, path)
-  if not path or executable:find('[/\\]') or IS_WINDOWS then
+  if not path or executable:find('[/\\]') then
     return false
   end
   for directory in vim.gsplit(path, ':', { plain = true }) do
@@ -487,14 +481,34 @@ function M.run(command, opts, cb)
   return { kill = kill }
 end
 
---- The same for coroutines (`run` handlers).
+--- Starts a command, for coroutines of `run` handlers.
 ---@param command string[]
----@param opts mcp-tools.process.Opts `ctx` is required
+---@param opts mcp-tools.process.Opts with `ctx`
+---@return fun(): mcp-tools.process.Result wait
+function M.begin(command, opts)
+  local result, resume
+  M.run(command, opts, function(done)
+    result = done
+    if resume then
+      resume()
+    end
+  end)
+  return function()
+    if not result then
+      opts.ctx:await(function(done)
+        resume = done
+      end)
+    end
+    return result
+  end
+end
+
+--- Runs a command, for coroutines of `run` handlers.
+---@param command string[]
+---@param opts mcp-tools.process.Opts with `ctx`
 ---@return mcp-tools.process.Result
 function M.await(command, opts)
-  return opts.ctx:await(function(done)
-    M.run(command, opts, done)
-  end)
+  return M.begin(command, opts)()
 end
 
 return M

@@ -184,14 +184,10 @@ function M.item(entry, loaded)
   }
 end
 
---- Maximum number of our lists of one kind on a stack.
-local MAX_OWN = 3
 --- Maximum number of entries of a list that is appended to.
 M.MAX_ENTRIES = 10000
 
 ---@alias mcp-tools.QuickfixKind 'mcp-tools'|'mcp-tools: tests'
-
-local count = 0
 
 ---@param list mcp-tools.QuickfixList
 ---@return integer
@@ -202,26 +198,20 @@ local function capacity(list)
   return list.window and (vim.wo[list.window] --[[@as table]]).lhistory or vim.o.chistory
 end
 
---- Returns the ids of our lists on a stack, oldest first.
+--- Returns our list on a stack.
 ---@param list mcp-tools.QuickfixList
 ---@param kind mcp-tools.QuickfixKind
----@return integer[] ids
+---@return integer? id
 ---@return integer total number of lists on the stack
-local function own_lists(list, kind)
-  local own, total = {}, M.get({ window = list.window }, { nr = '$' }).nr --[[@as integer]]
+local function own_list(list, kind)
+  local total = M.get({ window = list.window }, { nr = '$' }).nr --[[@as integer]]
   for nr = 1, total do
     local about = M.get(list, { nr = nr, id = 0, context = 0 })
-    local context = about.context
-    if type(context) == 'table' and context.kind == kind then
-      table.insert(own, { id = about.id, number = context.number })
+    if type(about.context) == 'table' and about.context.kind == kind then
+      return about.id, total
     end
   end
-  table.sort(own, function(a, b)
-    return a.number < b.number
-  end)
-  return vim.tbl_map(function(entry)
-    return entry.id
-  end, own), total --[[@as integer]]
+  return nil, total
 end
 
 --- Returns whether one of our lists is on the stack.
@@ -229,7 +219,7 @@ end
 ---@param kind mcp-tools.QuickfixKind
 ---@return boolean
 function M.has_own(list, kind)
-  return #own_lists(list, kind) > 0
+  return own_list(list, kind) ~= nil
 end
 
 --- Returns whether a new list would remove a list of the user from the stack.
@@ -237,8 +227,8 @@ end
 ---@param kind mcp-tools.QuickfixKind
 ---@return boolean
 function M.is_full(list, kind)
-  local ids, total = own_lists(list, kind)
-  return #ids == 0 and total >= capacity(list)
+  local id, total = own_list(list, kind)
+  return not id and total >= capacity(list)
 end
 
 --- Writes items to a list, without opening a window or moving the cursor.
@@ -253,21 +243,17 @@ function M.change(list, action, what)
   return vim.fn.setqflist({}, action, what) == 0
 end
 
---- Creates a list and makes it the current one.
+--- Creates a list, in place of the earlier one of its kind, and makes it the current one.
 ---@param list mcp-tools.QuickfixList
 ---@param what { title: string, items: table[] }
 ---@param kind mcp-tools.QuickfixKind
----@param max? integer maximum number of lists of this kind
 ---@return boolean ok
-function M.new(list, what, kind, max)
-  local ids, total = own_lists(list, kind)
-  count = count + 1
-  what = vim.tbl_extend('error', what, { context = { kind = kind, number = count } })
-  if #ids < (max or MAX_OWN) and total < capacity(list) or #ids == 0 then
+function M.new(list, what, kind)
+  local id = own_list(list, kind)
+  what = vim.tbl_extend('error', what, { context = { kind = kind } })
+  if not id then
     return M.change(list, ' ', vim.tbl_extend('error', what, { nr = '$' }))
-  end
-  local id = ids[1]
-  if not M.change(list, 'r', vim.tbl_extend('error', what, { id = id })) then
+  elseif not M.change(list, 'r', vim.tbl_extend('error', what, { id = id })) then
     return false
   end
   local nr = M.get(list, { id = id, nr = 0 }).nr

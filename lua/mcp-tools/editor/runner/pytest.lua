@@ -20,13 +20,6 @@ local MAX_MARKER = 256 * 1024
 --- Directories searched for tests, and the maximum number of entries of each.
 local DIRECTORIES, MAX_ENTRIES = { '', '/tests', '/test' }, 2000
 
---- Returns whether pytest collects tests from a file.
----@param name string file name
----@return boolean
-local function is_test_file(name)
-  return name:find('^test_.*%.py$') ~= nil or name:find('_test%.py$') ~= nil
-end
-
 --- Returns whether the project uses pytest.
 ---@param root string
 ---@return string? why the file that shows it
@@ -46,7 +39,7 @@ function M.used_in(root)
     local seen = 0
     for name in vim.fs.dir(root .. directory) do
       seen = seen + 1
-      if is_test_file(name) then
+      if name:find('^test_.*%.py$') or name:find('_test%.py$') then
         return (directory .. '/' .. name):sub(2)
       elseif seen >= MAX_ENTRIES then
         break

@@ -273,7 +273,7 @@ local function fill_quickfix(run)
     return nil
   end
   local title = ('%s (%s)'):format(QUICKFIX, run.plan.runner)
-  quickfix.new({}, { title = title, items = items }, QUICKFIX, 1)
+  quickfix.new({}, { title = title, items = items }, QUICKFIX)
   return #items
 end
 

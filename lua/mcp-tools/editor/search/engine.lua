@@ -75,24 +75,6 @@ local function names_of(done)
   return strings.each_ended(done.stdout, '\0'), done.cut
 end
 
---- Runs several functions at the same time and waits for all.
----@param ctx mcp-tools.Ctx
----@param list (fun(done: fun(result: mcp-tools.process.Result)))[]
----@return mcp-tools.process.Result[]
-local function all(ctx, list)
-  local results, left = {}, #list
-  return ctx:await(function(done)
-    for i, start in ipairs(list) do
-      start(function(result)
-        results[i], left = result, left - 1
-        if left == 0 then
-          done(results)
-        end
-      end)
-    end
-  end)
-end
-
 ---@class mcp-tools.search.FileQuery
 ---@field pattern string one line
 ---@field is_regex boolean
@@ -106,37 +88,37 @@ local function depends_on_encoding(query)
   return query.is_regex or query.pattern:find('[\128-\255]') ~= nil
 end
 
---- Runs several searches and returns the files that they find.
+--- Returns the files that several searches find.
 ---@param ctx mcp-tools.Ctx
 ---@param place mcp-tools.search.Place
----@param searches (fun(done: fun(result: mcp-tools.process.Result)))[]
+---@param searches (fun(): mcp-tools.process.Result)[]
 ---@param base string prefix that makes the names of their output paths
 ---@return string[]? paths nil if one of them failed
 ---@return boolean? cut
 local function collect(ctx, place, searches, base)
-  local count, starts = #searches, vim.list_slice(searches)
-  -- Neither engine searches tracked files that .gitignore ignores.
-  table.insert(starts, function(done)
-    local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
-    git.run(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT }, done)
-  end)
   local found, is_cut, pause = {}, false, time_slice.of(ctx)
-  for i, done in ipairs(all(ctx, starts)) do
+  local function add(done, before, max)
     local names, cut = names_of(done)
-    if not names and i <= count then
-      return nil
-    end
-    local before, max = i <= count and base or place.path .. '/', i <= count and math.huge or MAX_TRACKED
-    local first = #found
+    local last = #found + max
     for name in names or function() end do
-      if #found - first >= max then
+      if #found >= last then
         break
       end
       found[#found + 1] = before .. name
       pause()
     end
     is_cut = is_cut or cut == true
+    return names ~= nil
   end
+  -- Neither engine searches tracked files that .gitignore ignores.
+  local args = { 'ls-files', '-z', '--cached', '--ignored', '--exclude-standard' }
+  local tracked = git.await(args, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT })
+  for _, search in ipairs(searches) do
+    if not add(search(), base, math.huge) then
+      return nil
+    end
+  end
+  add(tracked, place.path .. '/', MAX_TRACKED)
   return found, is_cut
 end
 
@@ -150,16 +132,9 @@ local function files_by_rg(ctx, place, query)
     return nil -- so that the other processes are not started
   end
   local function start(args)
-    return function(done)
-      local command = vim.iter({ RG, RG_FILES, args, '--', place.path }):flatten():totable()
-      process.run(command, {
-        ctx = ctx,
-        cwd = place.path,
-        env = { PATH = process.search_path() },
-        limit = MAX_NAMES,
-        timeout = TIMEOUT,
-      }, done)
-    end
+    local command = vim.iter({ RG, RG_FILES, args, '--', place.path }):flatten():totable()
+    local opts = { ctx = ctx, cwd = place.path, env = { PATH = process.search_path() } }
+    return process.begin(command, vim.tbl_extend('error', opts, { limit = MAX_NAMES, timeout = TIMEOUT }))
   end
   local how = query.is_regex and { '--engine=auto', '--crlf' } or { '--fixed-strings' }
   local list = { start(vim.iter({ how, query.flags, '--regexp=' .. query.pattern }):flatten():totable()) }
@@ -177,9 +152,9 @@ end
 ---@return boolean? cut
 local function files_by_git(ctx, place, query)
   local function start(args, env)
-    return function(done)
+    return function()
       local command = vim.iter({ 'grep', '--untracked', '-I', '-l', '-z', args, '--', '.' }):flatten():totable()
-      git.run(command, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT, env = env }, done)
+      return git.await(command, { ctx = ctx, cwd = place.path, limit = MAX_NAMES, timeout = TIMEOUT, env = env })
     end
   end
   local how = query.is_regex and '-P' or '-F'

@@ -68,15 +68,6 @@ function M.line(argv)
   return table.concat(vim.tbl_map(quoted, argv), ' ')
 end
 
----@param line string
----@return string[]
-local function shell(line)
-  if vim.fn.has('win32') == 1 then
-    return { 'cmd.exe', '/s', '/c', line }
-  end
-  return { 'sh', '-c', line }
-end
-
 --- Returns why no process can be started with these arguments.
 ---@param args { command: string?, argv: string[]?, cwd: string?, env: table? }
 ---@return string? fault
@@ -131,7 +122,7 @@ function M.of(args, root)
     end
   end
   return {
-    argv = args.argv or shell(args.command),
+    argv = args.argv or { 'sh', '-c', args.command },
     cwd = cwd,
     env = args.env,
     shown = args.command or M.line(args.argv),

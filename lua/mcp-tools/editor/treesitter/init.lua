@@ -1,6 +1,7 @@
 --- Syntax trees by tree-sitter, parsed in time slices, so that large files do not block the main thread.
 
 local highlighting = require('mcp-tools.editor.buffer.highlighting')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
@@ -13,8 +14,6 @@ local MAX_AT_ONCE = 16 * 1024
 local SLICE_US = 4000
 --- Maximum number of slices, or ns, for one text.
 local MAX_SLICES, MAX_NS = 2000, 8e9
---- Time of work between two turns of the main loop, ns.
-local TURN = 4e6
 --- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
 --- be interrupted.
 local MAX_CHILDREN = 2000
@@ -90,53 +89,64 @@ function M.refusal(lines, lang)
   end
 end
 
----@param lang string
+local CLOSED = 'the buffer was closed'
+
 ---@param source integer|string
----@param cb fun(root: TSNode?, why: string?)
-local function in_slices(lang, source, cb)
+---@return boolean
+local function is_closed(source)
+  return type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source)
+end
+
+---@param ctx mcp-tools.Ctx
+---@param source integer|string
+---@param lang string
+---@return TSNode? root
+---@return string? why
+local function in_slices(ctx, source, lang)
   local parser = vim._create_ts_parser(lang) -- in 0.10 only this one has a timeout
   parser:set_timeout(SLICE_US)
-  local count = 0
-  local function step()
-    count = count + 1
-    if type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, 'the buffer was closed')
-    end
+  for _ = 1, MAX_SLICES do
     local ok, tree = pcall(parser.parse, parser, nil, source, false)
     if ok and tree then
-      return cb(tree:root(), nil)
-    elseif count >= MAX_SLICES then
-      return cb(nil, ('the treesitter parser for %s takes too long'):format(lang))
+      return tree:root()
     end
-    vim.defer_fn(step, 1)
+    ctx:await(function(done)
+      vim.defer_fn(done, 1)
+    end)
+    if is_closed(source) then
+      return nil, CLOSED
+    end
   end
-  step()
+  return nil, ('the treesitter parser for %s takes too long'):format(lang)
 end
 
 --- Parses a string in slices, as the text of a hidden buffer.
----@param lang string
+---@param ctx mcp-tools.Ctx
 ---@param source string
----@param cb fun(root: TSNode?, why: string?)
-local function in_buffer(lang, source, cb)
+---@param lang string
+---@return TSNode? root
+---@return string? why
+local function in_buffer(ctx, source, lang)
   local bufnr = vim.api.nvim_create_buf(false, true)
+  local function delete()
+    pcall(vim.api.nvim_buf_delete, bufnr, { force = true })
+  end
+  ctx:on_cancel(delete)
   vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(source:gsub('\n$', ''), '\n', { plain = true }))
-  M.parse(
-    bufnr,
-    lang,
-    vim.schedule_wrap(function(root, why)
-      pcall(vim.api.nvim_buf_delete, bufnr, { force = true })
-      cb(root, why)
-    end)
-  )
+  local root, why = M.parse(ctx, bufnr, lang)
+  delete()
+  return root, why
 end
 
---- Parses a text. `cb` is called on the main loop, perhaps before this returns.
+--- Parses a text.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param source integer|string a loaded buffer, or text
 ---@param lang string a result of `language`
----@param cb fun(root: TSNode?, why: string?)
-function M.parse(source, lang, cb)
+---@return TSNode? root
+---@return string? why
+function M.parse(ctx, source, lang)
   if has_long_line(source) then
-    return cb(nil, TOO_LONG)
+    return nil, TOO_LONG
   end
   if lang == 'markdown' then
     local is_text = type(source) == 'string'
@@ -144,53 +154,35 @@ function M.parse(source, lang, cb)
       or vim.api.nvim_buf_get_lines(source --[[@as integer]], 0, -1, false)
     local why = M.refusal(lines, lang)
     if why then
-      return cb(nil, why)
+      return nil, why
     end
   end
   if not NEW then
-    return in_slices(lang, source, cb)
+    return in_slices(ctx, source, lang)
   elseif STRING_AT_ONCE and type(source) == 'string' and #source > MAX_AT_ONCE then
-    return in_buffer(lang, source, cb)
+    return in_buffer(ctx, source, lang)
   end
   local of = type(source) == 'number' and vim.treesitter.get_parser or vim.treesitter.get_string_parser
   local ok, parser = pcall(of --[[@as function]], source, lang, { error = false })
   if not ok or not parser then
-    return cb(nil, ('the treesitter parser for %s cannot be used'):format(lang))
+    return nil, ('the treesitter parser for %s cannot be used'):format(lang)
   end
   ---@cast parser vim.treesitter.LanguageTree
-  local over, on_parsed = vim.uv.hrtime() + MAX_NS, nil
-  local function go_on()
-    if type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, 'the buffer was closed')
+  local over = vim.uv.hrtime() + MAX_NS
+  local err, trees
+  repeat
+    if is_closed(source) then
+      return nil, CLOSED
     end
-    parser:parse(nil, on_parsed)
+    err, trees = ctx:await(function(done)
+      parser:parse(nil, vim.schedule_wrap(done))
+    end)
+  until err ~= 'TIMEOUT' or vim.uv.hrtime() > over -- of 'redrawtime'; the parser keeps what it has done
+  local tree = not err and trees and (trees[1] or select(2, next(trees)))
+  if not tree then
+    return nil, ('treesitter: %s'):format(err or 'no tree')
   end
-  function on_parsed(err, trees)
-    if err == 'TIMEOUT' and vim.uv.hrtime() < over then -- of 'redrawtime'; the parser keeps what it has done
-      return vim.schedule(go_on)
-    end
-    local tree = not err and trees and (trees[1] or select(2, next(trees)))
-    cb(tree and tree:root() or nil, not tree and ('treesitter: %s'):format(err or 'no tree') or nil)
-  end
-  go_on()
-end
-
---- Runs an iterator in slices.
----@param next_one fun(): boolean takes one step; false at the end
----@param done fun(ok: boolean, thrown: any)
----@param now? boolean all at once, before this returns
-function M.walk(next_one, done, now)
-  local function slice()
-    local over = now and math.huge or vim.uv.hrtime() + TURN
-    while vim.uv.hrtime() < over do -- checked after each step, which may take long
-      local ok, more = pcall(next_one)
-      if not ok or not more then
-        return done(ok, more)
-      end
-    end
-    vim.defer_fn(slice, 1)
-  end
-  slice()
+  return tree:root()
 end
 
 --- Returns the child of a node in a field.
@@ -204,46 +196,43 @@ end
 --- Reports whether a syntax error has left a node with too many children to search the tree. Nodes with fewer bytes
 --- cannot have as many children, and a subtree without errors has no ERROR node.
 ---@param root TSNode
----@param done fun(is_wide: boolean)
----@param now? boolean all at once, before this returns
-function M.is_wide(root, done, now)
-  local wide, open = false, {}
+---@param pause fun()
+---@return boolean
+function M.is_wide(root, pause)
+  local open = {}
   local function enter(node)
     if node:has_error() and node:byte_length() > MAX_CHILDREN then
-      wide = wide or node:type() == 'ERROR' and node:child_count() > MAX_CHILDREN
       table.insert(open, node:iter_children())
+      return node:type() == 'ERROR' and node:child_count() > MAX_CHILDREN
     end
   end
-  enter(root)
-  M.walk(function()
-    if wide or #open == 0 then
-      return false
-    end
+  local is_wide = enter(root)
+  while not is_wide and #open > 0 do
     local child = open[#open]()
     if child then
-      enter(child)
+      is_wide = enter(child)
     else
       table.remove(open)
     end
-    return true
-  end, function(ok)
-    done(wide or not ok)
-  end, now)
+    pause()
+  end
+  return is_wide == true
 end
 
---- Parses a text whose tree can be searched. `cb` is called on the main loop, perhaps before this returns.
+--- Parses a text whose tree can be searched.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param source integer|string
 ---@param lang string
----@param cb fun(root: TSNode?, why: string?)
-function M.parse_narrow(source, lang, cb)
-  M.parse(source, lang, function(root, why)
-    if not root or type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source) then
-      return cb(nil, why or 'the buffer was closed')
-    end
-    M.is_wide(root, function(is_wide)
-      cb(not is_wide and root or nil, is_wide and 'a syntax error makes its tree too wide to search' or nil)
-    end)
-  end)
+---@return TSNode? root
+---@return string? why
+function M.parse_narrow(ctx, source, lang)
+  local root, why = M.parse(ctx, source, lang)
+  if not root or is_closed(source) then
+    return nil, why or CLOSED
+  elseif M.is_wide(root, time_slice.of(ctx)) then
+    return nil, 'a syntax error makes its tree too wide to search'
+  end
+  return root
 end
 
 return M

@@ -44,9 +44,7 @@ local function tree_of(ctx, args)
     return nil, errors.new('not_found', text:format(file.shown, why))
   end
   local root
-  root, why = ctx:await(function(done)
-    treesitter.parse(file.bufnr, lang, done)
-  end)
+  root, why = treesitter.parse(ctx, file.bufnr, lang)
   if not root then
     return nil, errors.new('tool_error', ('%s: %s'):format(file.shown, why))
   elseif not api.nvim_buf_is_loaded(file.bufnr) then
@@ -55,27 +53,11 @@ local function tree_of(ctx, args)
   return file, root, lang
 end
 
---- Returns a function that counts characters of a line up to a byte. It continues from the previous byte of the line:
---- lines may have megabytes, and nested nodes begin and end close together.
----@param bufnr integer
----@return fun(row: integer, byte: integer): integer
-local function counter(bufnr)
-  local known = {} ---@type table<integer, { byte: integer, characters: integer }>
-  return function(row, byte)
-    local last = known[row] or { byte = 0, characters = 0 }
-    local from, to = math.min(last.byte, byte), math.max(last.byte, byte)
-    local between = position.characters(api.nvim_buf_get_text(bufnr, row, from, row, to, {})[1])
-    local characters = last.characters + (byte < last.byte and -between or between)
-    known[row] = { byte = byte, characters = characters }
-    return characters
-  end
-end
-
 --- Returns a function that formats nodes of a buffer while its text does not change.
 ---@param bufnr integer
 ---@return fun(node: TSNode): string
 local function shower(bufnr)
-  local before, up_to, count = counter(bufnr), counter(bufnr), api.nvim_buf_line_count(bufnr)
+  local starts, ends, count = position.known(), position.known(), api.nvim_buf_line_count(bufnr)
   local function length(row)
     return #(api.nvim_buf_get_lines(bufnr, row, row + 1, false)[1] or '')
   end
@@ -93,9 +75,9 @@ local function shower(bufnr)
     local text = api.nvim_buf_get_text(bufnr, row, col, row, math.min(stop, col + 2 * MAX_TEXT), {})[1]
     text = row == end_row and text or text .. ' …'
     text = redact.quoted((utf8.repair(utf8.cut(text:gsub('%c', ' '), MAX_TEXT))))
-    local column = before(row, col) + 1
+    local column = position.column(bufnr, row, col, starts)
     -- The end is its last character.
-    local last = math.max(up_to(end_row, end_col), row == end_row and column or 1)
+    local last = math.max(position.column(bufnr, end_row, end_col, ends) - 1, row == end_row and column or 1)
     return ('%d:%d-%d:%d %s'):format(row + 1, column, end_row + 1, last, text)
   end
 end
@@ -192,26 +174,21 @@ local function forbidden_in(query)
 end
 
 --- Whether a tree has too many levels for a query.
----@param ctx mcp-tools.Ctx inside a coroutine
 ---@param root TSNode
 ---@param is_old fun(): boolean whether the text has changed, which ends the check
+---@param pause fun()
 ---@return boolean
-local function is_too_deep(ctx, root, is_old)
+local function is_too_deep(root, is_old, pause)
   local levels = { root:iter_children() }
-  ctx:await(function(done)
-    treesitter.walk(function()
-      if #levels == 0 or #levels > MAX_DEPTH or ctx:cancelled() or is_old() then
-        return false
-      end
-      local child = levels[#levels]()
-      if child and child:byte_length() >= MIN_BYTES then
-        levels[#levels + 1] = child:iter_children()
-      elseif not child then
-        levels[#levels] = nil
-      end
-      return true
-    end, done)
-  end)
+  while #levels > 0 and #levels <= MAX_DEPTH and not is_old() do
+    local child = levels[#levels]()
+    if child and child:byte_length() >= MIN_BYTES then
+      levels[#levels + 1] = child:iter_children()
+    elseif not child then
+      levels[#levels] = nil
+    end
+    pause()
+  end
   return #levels > MAX_DEPTH
 end
 
@@ -241,18 +218,15 @@ function M.query(ctx, args)
     local text = 'query: #%s is not allowed; allowed are #%s? and their not- and any- forms'
     return nil, errors.new('validation_error', text:format(forbidden, table.concat(PREDICATES, '?, #')))
   end
-  redact.refresh(time_slice.of(ctx))
-  local tick = api.nvim_buf_get_changedtick(file.bufnr)
+  local tick, pause = api.nvim_buf_get_changedtick(file.bufnr), time_slice.of(ctx)
+  redact.refresh(pause)
   local function is_old()
     return changed(file.bufnr, tick)
   end
-  local is_wide = ctx:await(function(done)
-    treesitter.is_wide(root, done)
-  end)
-  if is_wide then
+  if treesitter.is_wide(root, pause) then
     local text = '%s: a syntax error makes its tree too wide for a query; %s'
     return nil, errors.new('tool_error', text:format(file.shown, WITHOUT))
-  elseif is_too_deep(ctx, root, is_old) then
+  elseif is_too_deep(root, is_old, pause) then
     local text = '%s: its tree has more than %d levels; %s'
     return nil, errors.new('tool_error', text:format(file.shown, MAX_DEPTH, WITHOUT))
   elseif is_old() then
@@ -260,27 +234,22 @@ function M.query(ctx, args)
   end
   local rows, count, shown = {}, 0, shower(file.bufnr)
   local captures = query:iter_captures(root, file.bufnr, args.start_line - 1, args.end_line or -1)
-  local fine, thrown = ctx:await(function(done)
-    treesitter.walk(function()
-      if ctx:cancelled() or is_old() then
-        return false
-      end
+  local fine, thrown = pcall(function()
+    while not is_old() and count < MAX_COUNTED do
       -- With a limit it would return after a match that does not fit, instead of continuing to one that does.
       local id, node = captures(-1)
-      if node and not id then
-        return true
-      elseif not id or count >= MAX_COUNTED then
-        return false
+      if not node then
+        break
       end
-      local name = query.captures[id]
+      local name = id and query.captures[id] or '_'
       if name:sub(1, 1) ~= '_' then
         count = count + 1
         if count > args.offset and #rows < args.limit then
           table.insert(rows, ('@%s %s'):format(name, shown(node)))
         end
       end
-      return true
-    end, done)
+      pause()
+    end
   end)
   if not fine then
     return nil, errors.new('tool_error', ('query failed: %s'):format(tostring(thrown)))

@@ -81,14 +81,6 @@ local function go_to(window, line, byte)
   end)
 end
 
---- Returns why nothing can be shown now.
----@return mcp-tools.Error?
-local function refusal()
-  if fn.getcmdwintype() ~= '' then
-    return errors.new('busy', 'the command-line window is open; try again later')
-  end
-end
-
 ---@param bufnr integer
 ---@param place { line: integer, byte: integer }
 ---@return integer window
@@ -114,11 +106,10 @@ end
 ---@return integer? window
 ---@return mcp-tools.Error? err
 function M.show(bufnr, place)
-  local err = refusal()
-  if err then
-    return nil, err
+  if fn.getcmdwintype() ~= '' then
+    return nil, errors.new('busy', 'the command-line window is open; try again later')
   end
-  highlighting.guard(bufnr)
+  highlighting.guard_shown(bufnr)
   -- The swap file is created now; do not ask about one of another Neovim.
   local shortmess = vim.o.shortmess
   vim.cmd('noautocmd set shortmess+=AF')

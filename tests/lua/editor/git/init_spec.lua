@@ -1,10 +1,10 @@
 -- slow
+local background = require('mcp-tools.editor.background')
 local git = require('mcp-tools.editor.git')
 local project = require('tools_project')
 local t = require('helpers')
 
 --- A call that nobody cancels.
-local NOBODY = { call = require('mcp-tools.calls.call').new({ id = 'c', name = 'x', host = 'nvim' }) }
 local marker = project.base .. '/ran'
 
 local function system(command, cwd, stdin)
@@ -37,11 +37,13 @@ local function config(settings, path)
   file:close()
 end
 
---- The result of `git.run`.
+--- The result of `git.await`.
 local function ask(args, opts)
   local result
-  local base = { ctx = NOBODY, cwd = project.root }
-  git.run(args, vim.tbl_extend('force', base, opts or {}), function(got) result = got end)
+  background.run(
+    function(ctx) return git.await(args, vim.tbl_extend('force', { ctx = ctx, cwd = project.root }, opts or {})) end,
+    function(got) result = got end
+  )
   return t.wait(function() return result end, 8000)
 end
 
@@ -88,7 +90,7 @@ describe('git', function()
     t.matches('^fatal: ', ask({ 'rev-parse', '--verify', 'nothing' }).fault)
     t.matches('Unmatched', ask({ 'log', '--grep=a\\(b' }).fault)
     t.matches("no such path 'none' in HEAD", ask({ 'blame', 'none' }).fault)
-    t.raises('git commit', function() ask({ 'commit' }) end)
+    t.raises('git commit', function() git.await({ 'commit' }, {}) end)
   end)
 
   it('leaves no lock and changes no file; an empty directory is not a repository', function()

@@ -75,7 +75,7 @@ local NEXT = {
   closed = 'No tool can access it. Continue without it.',
   decided = 'Continue without it.',
   refused = 'Do not try it again unless the user tells you to.',
-  unanswered = 'Tell the user that Neovim asks them about it, and call it again when they are there.',
+  unanswered = 'Tell the user, and call it again when they can answer: only a new call asks them.',
   changed = 'Call it again, so that the user is asked again.',
   failed = 'Continue without it, and tell the user.',
 }

@@ -1,7 +1,6 @@
 --- Audit log: the caller, decision and outcome of every call, one JSON object per line.
 
 local canonical_json = require('mcp-tools.util.canonical_json')
-local lru = require('mcp-tools.util.lru')
 local project = require('mcp-tools.instances.project')
 local rotating_file = require('mcp-tools.util.rotating_file')
 local utf8 = require('mcp-tools.util.utf8')
@@ -15,8 +14,6 @@ local M = {}
 local MAX_BYTES = 10 * 1024 * 1024
 --- Characters of the hash of a session id. The id itself is a secret: with the token, it gives access to the session.
 local ID_CHARS = 12
---- Number of sessions whose hash is kept.
-local SESSIONS = 64
 
 ---@return string
 function M.path()
@@ -35,19 +32,6 @@ end
 ---@return string? text
 local function short_text(value)
   return type(value) == 'string' and utf8.repair(value:sub(1, 200)) or nil
-end
-
-local hashes = lru(SESSIONS) ---@type mcp-tools.Lru by session
-
----@param session string
----@return string
-local function hash_of(session)
-  local hash = hashes:get(session)
-  if not hash then
-    hash = vim.fn.sha256(session):sub(1, ID_CHARS)
-    hashes:set(session, hash)
-  end
-  return hash
 end
 
 ---@param ms integer unix time
@@ -90,7 +74,7 @@ function M.record(call)
     local text = snapshot and canonical_json.text_of(snapshot, pause)
     pause()
     entry.time = time_of(entry.time --[[@as integer]])
-    entry.session = session and hash_of(session) or nil
+    entry.session = session and vim.fn.sha256(session):sub(1, ID_CHARS) or nil
     for _, field in ipairs({ 'client', 'client_version', 'reason' }) do
       entry[field] = short_text(entry[field])
     end

@@ -255,7 +255,7 @@ local function preview_error(call, decision)
     return nil
   end
   -- An error thrown by the preview is shown with the question.
-  local ok, text, err = pcall(definition.preview, vim.deepcopy(call.args), nil, call)
+  local ok, text, err = errors.try(definition.preview, vim.deepcopy(call.args), nil, call)
   return ok and text == nil and errors.is(err) and err or nil
 end
 

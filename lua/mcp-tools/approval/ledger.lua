@@ -10,6 +10,7 @@
 local canonical_json = require('mcp-tools.util.canonical_json')
 local private_files = require('mcp-tools.files.private_json')
 local lock_file = require('mcp-tools.util.lock')
+local is_strings = require('mcp-tools.schema.value').is_strings
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
 local source = require('mcp-tools.registry.source')
@@ -57,24 +58,14 @@ local ADDS = { files = true, calls = true }
 ---@field calls string[]?
 ---@field at integer
 
----@param list any
----@return boolean
-local function is_string_list(list)
-  return type(list) == 'table'
-    and vim.islist(list)
-    and vim.iter(list):all(function(each)
-      return type(each) == 'string'
-    end)
-end
-
 local function is_entry(entry)
   return type(entry) == 'table'
     and type(entry.tool) == 'string'
     and type(entry.source) == 'string'
     and type(entry.hash) == 'string'
     and LEVELS[entry.level] ~= nil
-    and (entry.paths == nil or is_string_list(entry.paths))
-    and (entry.calls == nil or is_string_list(entry.calls))
+    and (entry.paths == nil or is_strings(entry.paths))
+    and (entry.calls == nil or is_strings(entry.calls))
 end
 
 --- Returns why the directory of the files, or the plugin's state directory above it, is not private.

@@ -2,8 +2,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
-local config = require('mcp-tools.config')
-local lru = require('mcp-tools.util.lru')
 local paths = require('mcp-tools.files.paths')
 local sensitive = require('mcp-tools.privacy.sensitive')
 local trim = require('mcp-tools.util.trim')
@@ -77,29 +75,6 @@ local function find_kind(key)
   end
 end
 
---- Maximum number of cached argument names, because a client may send any.
-local MAX_KINDS = 500
-local cache, cached_patterns = lru(MAX_KINDS), nil ---@type mcp-tools.Lru, string[]?
-
----@param key string
----@return mcp-tools.NameKind? kind of the value
----@return boolean is_plain the name itself cannot be the name of a sensitive file
-local function kind_of(key)
-  local patterns = config.get().sensitive.patterns
-  if cached_patterns ~= patterns then
-    cache, cached_patterns = lru(MAX_KINDS), patterns
-  end
-  local known = cache:get(key)
-  if not known then
-    local is_plain = #key <= MAX_KEY and key:find('^[%a_][%w_]*$') ~= nil and not sensitive.matches(key)
-    known = { find_kind(key) or nil, is_plain }
-    if #key <= MAX_KEY then
-      cache:set(key, known)
-    end
-  end
-  return known[1], known[2]
-end
-
 ---@class mcp-tools.CallTarget
 ---@field given string the value in the arguments
 ---@field path string? resolved path, or the name of a buffer without a file; nil for an unnamed buffer
@@ -164,7 +139,7 @@ end
 ---@field count integer number of values checked
 ---@field bytes integer of paths
 ---@field marked table<string, true>? files whose buffers the user marked as sensitive; set with the first path
----@field names table<string, 'uri'|false> whether an argument's name is a file itself
+---@field names table<string, { of_value: mcp-tools.NameKind?, itself: 'uri'? }> kinds of each argument name
 ---@field walked mcp-tools.Walked?
 ---@field bundled boolean? for a bundled tool, where buffer 0 is the file beside a terminal or float
 
@@ -346,11 +321,12 @@ end
 ---@return mcp-tools.NameKind? kind
 ---@return 'uri'? itself
 local function kinds_of(targets, key)
-  local kind, is_plain = kind_of(key)
-  if not is_plain and targets.names[key] == nil then
-    targets.names[key] = kind_of_key(key) or false -- once, because every item of a list has the same keys
+  local known = targets.names[key]
+  if not known then
+    known = { of_value = find_kind(key), itself = kind_of_key(key) }
+    targets.names[key] = known -- every item of a list has the same keys
   end
-  return kind, targets.names[key] or nil
+  return known.of_value, known.itself
 end
 
 --- Kinds of the values in an object whose name means files, such as `path = { value = … }`.

@@ -210,33 +210,20 @@ function M.start(host, name, args, opts, hooks, cb)
   validate('name', name, 'string')
   validate('hooks', hooks, 'table')
   validate('cb', cb, 'callable')
-  local function later(hook)
-    return hook and vim.schedule_wrap(hook) or nil
-  end
-  local progress, state, on_log = later(hooks.progress), later(hooks.state), later(hooks.log)
   local call = core.for_call('tool', name).executor:execute(name, vim.deepcopy(args), {
     host = host,
     client = { name = host },
     session = hooks.session,
     view = view_of(host, opts),
     capabilities = user.CAPABILITIES,
-    listener = {
-      progress = progress and function(_, running)
-        progress(vim.deepcopy(running.latest))
-      end,
-      state = state and function(_, _, value)
-        state(value)
-      end,
-      log = on_log and function(_, _, level, data)
-        on_log(level, data)
-      end,
-      inputs = function(_, running)
-        user.ask(running)
-      end,
-      done = vim.schedule_wrap(function(_, ended)
+    listener = user.listener({
+      progress = hooks.progress,
+      state = hooks.state,
+      log = hooks.log,
+      done = function(ended)
         cb(outcome_of(ended))
-      end),
-    },
+      end,
+    }),
   })
   return {
     id = call.id,

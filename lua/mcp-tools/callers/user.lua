@@ -64,11 +64,38 @@ end
 
 --- Shows the progress of a call. The methods are called in order, outside of fast events.
 ---@class mcp-tools.CallView
----@field progress fun(progress: mcp-tools.Progress)
----@field state fun(state: any)
----@field log fun(level: string, data: any)
----@field asks fun(message: string)
+---@field progress? fun(progress: mcp-tools.Progress)
+---@field state? fun(state: any) an intermediate result
+---@field log? fun(level: string, data: any)
+---@field asks? fun(message: string)
 ---@field done fun(call: mcp-tools.Call)
+
+--- Returns the listener of a call that calls the view's methods, and asks the user what the tool asks.
+---@param view mcp-tools.CallView
+---@return mcp-tools.Listener
+function M.listener(view)
+  local function later(method)
+    return method and vim.schedule_wrap(method) or function() end
+  end
+  local progress, state, log_data, done = later(view.progress), later(view.state), later(view.log), later(view.done)
+  return {
+    progress = function(_, call)
+      progress(vim.deepcopy(call.latest))
+    end,
+    state = function(_, _, value)
+      state(value)
+    end,
+    log = function(_, _, level, data)
+      log_data(level, data)
+    end,
+    inputs = function(_, call)
+      M.ask(call, view.asks)
+    end,
+    done = function(_, call)
+      done(call)
+    end,
+  }
+end
 
 --- Calls a tool. The view's methods are called only after this function has returned.
 ---@param name string
@@ -76,28 +103,10 @@ end
 ---@param view mcp-tools.CallView
 ---@return mcp-tools.Call
 function M.call(name, args, view)
-  local progress, state, log_data =
-    vim.schedule_wrap(view.progress), vim.schedule_wrap(view.state), vim.schedule_wrap(view.log)
   return core.get().executor:execute(name, args, {
     host = 'command',
     capabilities = M.CAPABILITIES,
-    listener = {
-      progress = function(_, call)
-        progress(call.latest)
-      end,
-      state = function(_, _, value)
-        state(value)
-      end,
-      log = function(_, _, level, data)
-        log_data(level, data)
-      end,
-      inputs = function(_, call)
-        M.ask(call, view.asks)
-      end,
-      done = vim.schedule_wrap(function(_, call)
-        view.done(call)
-      end),
-    },
+    listener = M.listener(view),
   })
 end
 

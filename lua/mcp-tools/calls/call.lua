@@ -12,7 +12,7 @@ local uv = vim.uv
 local M = {}
 
 ---@alias mcp-tools.CallState
----| 'received'          # known, not yet approved or denied
+---| 'received'          # not yet approved or denied
 ---| 'waiting_approval'  # the user is asked, here or through the client; the timeout does not run yet
 ---| 'running'           # the handler was called
 ---| 'waiting_input'     # the handler waits for an answer of the client; the timeout is paused
@@ -92,7 +92,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field error mcp-tools.Error? if it is not
 
 --- One call. A letter marks fields that another file sets: (e) calls/executor.lua, (c) calls/ctx.lua,
---- (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval. There are no other fields.
+--- (q) calls/inputs/init.lua, (g) approval/gateway.lua, (a) ui/approval, (d) editor/edit. There are no other fields.
 ---@class mcp-tools.Call
 ---@field id string
 ---@field name string the definition's name; the requested name until the definition is found (e)
@@ -116,7 +116,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field cwd string? (e)
 ---@field project string? resolved root that the decision applies to (g)
 ---@field targets mcp-tools.CallTarget[]? files that the arguments name, as they were approved (g)
----@field approved_preview string? text of the preview when the user approved the call (question, edit/approved)
+---@field approved_preview string? text of the preview when the user approved the call (a), (d)
 ---@field snapshot table? the arguments as they were approved, for util/canonical_json.lua (g)
 ---@field decision { allowed: boolean, by: string }? (g)
 ---@field created_at integer ns, vim.uv.hrtime
@@ -129,6 +129,7 @@ local MAX_MESSAGE = 4 * 1024
 ---@field asked integer number of questions opened so far (q)
 ---@field withdrawn integer? `seq` of the last question that was withdrawn (q)
 ---@field latest mcp-tools.Progress?
+---@field has_changes boolean? it has changed files or buffers, which a cancel does not undo (d)
 ---@field hint string? what may be wrong with the handler; part of the timeout message (c)
 ---@field trace string? traceback of an error in the handler; never sent to clients (c)
 ---@field cancel_reason string? why the handler must stop
@@ -214,6 +215,9 @@ function Call:finish(event, outcome)
     return false
   end
   self.ended_at = uv.hrtime()
+  if self.has_changes and self.cancel_reason then
+    outcome.error.message = outcome.error.message .. '; the changes that it had made remain'
+  end
   outcome.state = self.state
   self.outcome = outcome
   self:stop_clock()

@@ -1,6 +1,7 @@
 --- Runs the handlers of calls, and gives them `ctx`, the context of a call.
 ---
---- `ctx(result)` and `ctx(nil, err)` end the call, so handlers in guill's style, `execute(cb, args)`, run unchanged.
+--- `ctx(result)` and `ctx(nil, err)` end the call, so that handlers `execute(cb, args)` of guill/mcp-tools.nvim run
+--- unchanged.
 
 local errors = require('mcp-tools.errors')
 local host_resources = require('mcp-tools.calls.inputs.host_resources')
@@ -166,23 +167,25 @@ local function settle(call, result, err)
   fail(call, err)
 end
 
---- Fails a call whose tool threw. The client gets the message; the log and `:McpTools call` get the traceback.
+--- Fails a call whose tool threw. A thrown mcp-tools.Error becomes its error, as if it had been passed to `ctx`. For
+--- any other value, the error has the first line of the message; the log and `:McpTools call` show the traceback.
 ---@param call mcp-tools.Call
 ---@param thrown { value: any, trace: string }
 local function threw(call, thrown)
+  local is_read, is_error = pcall(errors.is, thrown.value)
+  if is_read and is_error then
+    return settle(call, nil, tool_error(thrown.value))
+  end
   log.error('call %s (%s) threw: %s', call.id, call.name, thrown.trace)
   call.trace = thrown.trace
-  if call:ended() then
-    return
+  if not call:ended() then
+    fail(call, errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)))
   end
-  local read, coded = pcall(errors.is, thrown.value)
-  local err = read and coded and tool_error(thrown.value)
-  fail(call, err or errors.new('execution_error', 'Tool execution error: ' .. first_line(thrown.value)))
 end
 
 -- The context -------------------------------------------------------------------------------------------------------
 
---- Yielded by `ctx:await`; any other yielded value is an intermediate state of the tool.
+--- Yielded by `ctx:await`; any other yielded value except nil is an intermediate state of the tool.
 M.AWAIT = {}
 
 local LEVELS = { 'debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency' }
@@ -386,7 +389,7 @@ end
 ---@param method any
 ---@param params table?
 ---@param cb? fun(value: any, err: mcp-tools.Error?)
----@param field? string of the answer, which alone is wanted
+---@param field? string field of the answer to return (default: the whole answer)
 ---@return any, mcp-tools.Error?
 local function ask_one(ctx, method, params, cb, field)
   return ask(ctx, { answer = { method = method, params = params } }, cb, function(results)

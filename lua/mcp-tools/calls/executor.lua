@@ -16,17 +16,18 @@ local uv = vim.uv
 
 local M = {}
 
---- Minimum number of ids remembered: of calls cancelled before their request arrived, and of calls that ended and were
---- removed. A request with such an id is refused.
+--- Minimum number of ids that are remembered (see util/lru): of calls that were cancelled before their request arrived,
+--- and of calls that ended and were removed. A request with such an id is refused.
 local CANCELLED, USED = 256, 1024
---- Number of sessions whose `state` is kept; well above `limits.sessions`, because a session may be resumed.
+--- Minimum number of sessions whose `state` is kept: the end of a session is not reported here. Well above
+--- `limits.sessions`, because a session may be resumed.
 local SESSIONS = 256
 --- Maximum bytes of all results that are kept for clients. A single result may have any size below limits.tool_result.
 local MAX_KEPT = 128 * 1024 * 1024
 
---- Maximum number of calls, of durations for each tool, and of names of tools and clients.
+--- Maximum numbers in a history: calls, durations of each tool, and names of tools or clients.
 local CALLS, TIMES, NAMES = 50, 16, 500
---- Maximum bytes of a client's name.
+--- Maximum bytes of a client's name in a history.
 local MAX_NAME = 200
 
 ---@param name any
@@ -323,7 +324,7 @@ function Executor:state_of(call)
   if not make then
     return true
   end
-  local states = session and self.states:get(session) or {} -- the end of a session is not reported
+  local states = session and self.states:get(session) or {}
   local state = states[definition.name]
   if not state or state.make ~= make then
     local ok, made = log.guard(('call %s (%s): its state()'):format(call.id, call.name), make)

@@ -15,7 +15,7 @@ M.STOP_TIMEOUT = 60000
 --- A process that runs tools.
 ---@class mcp-tools.RemoteTarget
 ---@field send fun(self, event: string, ...) never throws
----@field settled? fun(self) called when `calls` or `stopping` has one entry less
+---@field settled? fun(self) called after a call has ended here, and after its function has ended in the process
 ---@field calls table<string, mcp-tools.Ctx> running calls by id
 ---@field stopping table<string, string> id → tool of cancelled calls whose function has not ended yet
 
@@ -137,7 +137,7 @@ end
 --- Ends a call with the outcome that its process sent.
 ---@param ctx mcp-tools.Ctx
 ---@param outcome any `{ kind, … }`; unchecked
-local function settle(ctx, outcome)
+local function end_call(ctx, outcome)
   local finish = OUTCOMES[outcome.kind] or error(("unknown kind '%s'"):format(tostring(outcome.kind)), 0)
   finish(ctx, outcome)
 end
@@ -155,7 +155,7 @@ function verbs.remote_result(id, outcome)
   local ctx = target.calls[id]
   target.calls[id], target.stopping[id] = nil, nil
   if ctx then
-    local ok, fault = pcall(settle, ctx, outcome)
+    local ok, fault = pcall(end_call, ctx, outcome)
     if not ok then
       ctx(nil, errors.new('execution_error', 'Tool execution error: its result cannot be read: ' .. error_text(fault)))
     end
@@ -168,8 +168,8 @@ end
 function verbs.remote_progress(id, done, total, message)
   local ctx = running(id, 'progress')
   if ctx and type(done) == 'number' then
-    local whole = type(total) == 'number' and total or nil
-    ctx:progress(done, whole, type(message) == 'string' and message or nil)
+    total = type(total) == 'number' and total or nil
+    ctx:progress(done, total, type(message) == 'string' and message or nil)
   end
 end
 

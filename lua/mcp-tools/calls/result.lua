@@ -228,7 +228,7 @@ function M.value_of(outcome)
   return payload.text
 end
 
---- Returns the path of the first string that is not valid UTF-8, which the bridge reports.
+--- Returns the path of the first string that is not valid UTF-8. The bridge refuses such results.
 ---@param value any
 ---@param root? string
 ---@return string? path

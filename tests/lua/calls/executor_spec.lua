@@ -36,57 +36,10 @@ local function value_in(session, name) return b.run(name, {}, { session = sessio
 before_each(function() b = setup() end)
 
 describe('a tool that returns a result', function()
-  it('immediately has ended when execute returns', function()
-    b.tool('now', function(ctx, args) ctx({ got = args }) end)
-    local call = b.run('now', { a = 1 })
-    t.eq('done', call.state)
-    t.eq({ got = { a = 1 } }, call.outcome.value)
-    t.eq(0, b.executor.active)
-    t.eq(nil, next(b.executor.calls))
-  end)
-
   it("in guill's style execute(cb, args) works the same", function()
     b.tool('old', function(cb, args) cb(not args.fail and 'fine' or nil, args.fail and 'no luck') end)
     t.eq('fine', b.run('old', {}).outcome.value)
     t.eq({ code = 'tool_error', message = 'no luck' }, error_of(b.run('old', { fail = true })))
-  end)
-
-  it('later ends later', function()
-    b.tool('later', function(ctx)
-      vim.defer_fn(function() ctx('done') end, 10)
-    end)
-    local call = b.run('later')
-    t.eq('running', call.state)
-    t.eq(1, b.executor.active)
-    t.ended(call)
-    t.eq('done', call.outcome.value)
-    t.eq(0, b.executor.active)
-  end)
-
-  it('in steps notifies of each state in order', function()
-    local states = {}
-    b.tool({
-      name = 'steps',
-      run = function(ctx, args)
-        for i = 1, args.n do
-          coroutine.yield('step ' .. i)
-          ctx:await(function(done) vim.defer_fn(done, 1) end)
-        end
-        return 'end'
-      end,
-    })
-    local listener = { state = function(_, _, state) table.insert(states, state) end }
-    local call = b.run('steps', { n = 3 }, { listener = listener })
-    t.ended(call)
-    t.eq({ 'step 1', 'step 2', 'step 3' }, states)
-    t.eq('end', call.outcome.value)
-  end)
-
-  it('of nil has an empty result, in both styles', function()
-    b.tool('one', t.answers())
-    b.tool({ name = 'two', run = function() end })
-    t.eq('empty', b.run('one').outcome.payload.kind)
-    t.eq('empty', b.run('two').outcome.payload.kind)
   end)
 
   it('does not wait for an await that is ready', function()
@@ -116,7 +69,9 @@ describe('a tool that fails', function()
       { function() error({ code = 'busy', message = 'later please' }) end, 'busy', 'later please' },
     }) do
       b.tool({ name = 'fails', execute = case[1] })
-      t.eq({ i, { code = case[2], message = case[3] } }, { i, error_of(b.run('fails')) })
+      local call = b.run('fails')
+      t.eq({ i, { code = case[2], message = case[3] } }, { i, error_of(call) })
+      t.eq({ i, case[2] == 'execution_error' }, { i, call.trace ~= nil })
     end
     b.tool({ name = 'run', run = function(ctx) return ctx:fail('not_found', 'no') end })
     t.eq('not_found', error_of(b.run('run')).code)

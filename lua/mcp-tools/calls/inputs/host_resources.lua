@@ -8,6 +8,7 @@
 
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
+local is_strings = require('mcp-tools.schema.value').is_strings
 local validate = require('mcp-tools.util.validate')
 
 local M = {}
@@ -29,18 +30,12 @@ end
 ---@param list any
 ---@return boolean
 local function is_strings_or_null(list)
-  list = not_null(list)
-  return list == nil
-    or type(list) == 'table'
-      and vim.islist(list)
-      and vim.iter(list):all(function(item)
-        return type(item) == 'string'
-      end)
+  return not_null(list) == nil or is_strings(list)
 end
 
 -- The client's declaration -------------------------------------------------------------------------------------------
 
---- Returns what the client declared; empty without a session, because only then can the client be asked for files.
+--- Returns what the client declared; empty if this call cannot ask the client: without a session, or a completion.
 ---@param call mcp-tools.Call
 ---@return table
 local function declared(call)

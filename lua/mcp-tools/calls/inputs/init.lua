@@ -1,4 +1,4 @@
---- Questions of a tool to its client: for the user (elicitation), the model (sampling), the roots, files.
+--- Questions of a tool to its client: to the user (elicitation), to the model (sampling), for its roots or its files.
 ---
 --- The timeout of the call is paused while a question is open. A call has one open question; others are queued.
 

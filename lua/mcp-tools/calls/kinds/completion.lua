@@ -77,8 +77,8 @@ return {
     return { { [args.name] = args.value }, args.arguments }
   end,
   payload = function(value)
-    local whole = type(value) == 'table' and type(value.values) == 'table'
-    local values = whole and value.values or value or {}
+    local has_values = type(value) == 'table' and type(value.values) == 'table'
+    local values = has_values and value.values or value or {}
     if type(values) ~= 'table' or not vim.islist(values) then
       return nil, errors.new('invalid_output', 'a completion must be a list of strings: write `ctx({ "a", "b" })`')
     end
@@ -89,11 +89,11 @@ return {
       end
       shown[i] = utf8.repair(values[i])
     end
-    local total = whole and value.total or #values
+    local total = has_values and value.total or #values
     return results.encoded({
       values = shown,
       total = total,
-      hasMore = total > #shown or (whole and value.has_more == true) or nil,
+      hasMore = total > #shown or (has_values and value.has_more == true) or nil,
     })
   end,
   limit = 'max_result',

@@ -92,8 +92,8 @@ return {
     if content.is_raw(value) then
       return results.raw_payload(value, {}, limit, 'prompt')
     end
-    local whole = type(value) == 'table' and value.messages ~= nil
-    local messages, err = messages_of(whole and value.messages or value)
+    local has_messages = type(value) == 'table' and value.messages ~= nil
+    local messages, err = messages_of(has_messages and value.messages or value)
     if not messages then
       return nil, err
     end
@@ -102,7 +102,7 @@ return {
       local block, bytes = results.block(message.content)
       message.content, size = block, size + bytes
     end
-    local description = whole and value.description or definition.description
+    local description = has_messages and value.description or definition.description
     return results.encoded({ description = description, messages = messages }, size, limit, 'prompt')
   end,
   limit = 'max_result',

@@ -1,4 +1,4 @@
---- The call kind `tool`.
+--- The call kind `tool`: finds a tool, and adapts and checks its arguments.
 
 local results = require('mcp-tools.calls.result')
 local errors = require('mcp-tools.errors')
@@ -179,15 +179,11 @@ local function check(definition, args, exact)
   if args == nil or args == vim.NIL then
     args = vim.empty_dict()
   end
-  if type(args) ~= 'table' then
-    return nil,
-      invalid_arguments(definition.name, { { field = '(root)', message = 'must be an object, got ' .. type(args) } })
-  end
-  if not definition.check then
-    if #args > 0 then
-      return nil,
-        invalid_arguments(definition.name, { { field = '(root)', message = 'must be an object, got a list' } })
-    end
+  local found = type(args) ~= 'table' and type(args) or not definition.check and #args > 0 and 'a list'
+  if found then
+    local fault = { field = '(root)', message = 'must be an object, got ' .. found }
+    return nil, invalid_arguments(definition.name, { fault })
+  elseif not definition.check then
     return exact and args or schemas.shaped(args, definition.input_schema)
   end
   local opts = exact and STRICT or LENIENT

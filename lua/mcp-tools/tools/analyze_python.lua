@@ -15,38 +15,19 @@ local MAX_BYTES = 2 * 1024 * 1024
 
 local PLACE = { module = 'mcp_tools_nvim.python_tools.bundled.analyze_python', name = 'analyze_python' }
 
----@param ctx mcp-tools.Ctx
----@param args table
----@param text string
----@param path string? absolute
-local function analyze(ctx, args, text, path)
-  mcp_tools.run_python(ctx, PLACE, {
-    source = utf8.repair(text),
-    name = utf8.repair(path and path ~= '' and access.shown(path, ctx.root) or 'buffer'),
-    min_complexity = args.min_complexity,
-    offset = args.offset,
-    limit = args.limit,
-  })
-end
-
-local function analyze_buffer(ctx, args, bufnr)
+---@param ctx mcp-tools.Ctx inside a coroutine
+---@param found mcp-tools.Target
+---@return string
+local function text_of(ctx, found)
+  local bufnr = found.bufnr
+  if not bufnr then
+    return (errors.unwrap(read_file.await(ctx, found.path, MAX_BYTES)))
+  end
   local bytes = buffers.size(bufnr)
   if bytes > MAX_BYTES then
-    return ctx(nil, errors.new('too_large', ('it has %d bytes, the limit is %d'):format(bytes, MAX_BYTES)))
+    error(errors.new('too_large', ('it has %d bytes, the limit is %d'):format(bytes, MAX_BYTES)), 0)
   end
-  local text = table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n'
-  analyze(ctx, args, text, vim.api.nvim_buf_get_name(bufnr))
-end
-
-local function analyze_file(ctx, args, path)
-  read_file.read(path, MAX_BYTES, function(text, err)
-    if ctx:cancelled() then
-      return
-    elseif not text then
-      return ctx(nil, err)
-    end
-    analyze(ctx, args, text, path)
-  end)
+  return table.concat(vim.api.nvim_buf_get_lines(bufnr, 0, -1, false), '\n') .. '\n'
 end
 
 ---@param value table
@@ -115,17 +96,17 @@ return {
     limit = arguments.limit('functions, classes and imports', 100, 1000),
   },
   annotations = { read_only = true, idempotent = true },
-  execute = function(ctx, args)
-    target.find(ctx, args, {}, function(found, err)
-      if ctx:cancelled() then
-        return
-      elseif not found then
-        ctx(nil, err)
-      elseif found.bufnr then
-        analyze_buffer(ctx, args, found.bufnr)
-      else
-        analyze_file(ctx, args, found.path)
-      end
+  run = function(ctx, args)
+    local found = errors.unwrap(target.await(ctx, args, {}))
+    local path, text = found.path, text_of(ctx, found)
+    ctx:await(function() -- the end of the call is also the end of the wait
+      mcp_tools.run_python(ctx, PLACE, {
+        source = utf8.repair(text),
+        name = utf8.repair(path and path ~= '' and access.shown(path, ctx.root) or 'buffer'),
+        min_complexity = args.min_complexity,
+        offset = args.offset,
+        limit = args.limit,
+      })
     end)
   end,
   render = render,

@@ -101,7 +101,7 @@ describe('file_read', function()
       t.wait(function() return done end)
       return unpack(done, 1, 2)
     end
-    local result, err = read(ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
+    local result, err = t.try(read, ctx, { bufnr = bufnr or 0, start_line = 1, limit = 10 })
     return result and result.text, err and err.code
   end
 

@@ -257,6 +257,26 @@ describe('tools that write, compare and close buffers', function()
       local shown = project.previewed(require('mcp-tools.tools.file.save'), { paths = { 'a.txt' } })
       t.eq('--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n', shown)
     end)
+
+    it('compares only some large files for its preview, and no huge one', function()
+      local paths, text = {}, ('some text in a line\n'):rep(7000)
+      for i = 1, 40 do
+        paths[i] = ('large%d.txt'):format(i)
+        local large = vim.fn.bufadd(project.write(paths[i], i == 2 and text:rep(200) or text))
+        vim.fn.bufload(large)
+        api.nvim_buf_set_lines(large, 1, 2, false, { 'changed' })
+      end
+      local definition = require('mcp-tools.tools.file.save')
+      local shown = project.previewed(definition, { paths = paths })
+      t.matches(
+        '%+%+%+ b/large1%.txt\n.*diff of large2%.txt cannot be shown: the files are too large.*%+%+%+ b/large3%.txt',
+        shown
+      )
+      t.matches('diff of large40%.txt cannot be shown: the files are too large', shown)
+      local started = vim.uv.hrtime()
+      definition.preview({ paths = paths }, function() end)
+      t.ok(vim.uv.hrtime() - started < 200e6)
+    end)
   end)
 
   describe('buffer_close', function()

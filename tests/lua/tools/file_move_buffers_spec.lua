@@ -111,6 +111,20 @@ describe('a file that is moved', function()
     t.eq({ 'one and theirs' }, vim.api.nvim_buf_get_lines(0, 0, -1, false))
   end)
 
+  it('keeps what another process writes meanwhile', function()
+    vim.cmd('silent edit ' .. every.write('meanwhile.txt', 'one\n'))
+    local new = root .. '/moved.txt'
+    vim.api.nvim_create_autocmd('BufFilePre', {
+      group = vim.api.nvim_create_augroup('format_on_save', {}),
+      once = true,
+      callback = function() vim.fn.writefile({ 'theirs' }, new, 'a') end,
+    })
+    t.matches('is now moved.txt', move('meanwhile.txt', 'moved.txt'))
+    every.text('file_edit', { path = 'moved.txt', old_text = 'one', new_text = 'two' })
+    every.text('file_save', { path = 'moved.txt' })
+    t.eq('two\ntheirs\n', every.disk('moved.txt'))
+  end)
+
   it('does not name or open files that a server lists without changes', function()
     every.write('a.txt', 'one\n')
     every.write('other.txt', 'two\n')

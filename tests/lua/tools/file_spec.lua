@@ -130,6 +130,15 @@ describe('file_write', function()
     refused('file_write', 'stale', 'has changed since you read it', { path = 'a.txt', text = 'x' })
   end)
 
+  it('does not overwrite what a command run by the write has appended', function()
+    call('file_write', { path = 'a.txt', text = 'one\n' })
+    project.once('BufWritePost', 'a.txt', function() vim.cmd("silent !sh -c 'echo appended >> a.txt'") end)
+    call('file_edit', { save = true, edits = { { path = 'a.txt', old_text = 'one', new_text = 'two' } } })
+    vim.cmd('silent! bwipeout! a.txt')
+    refused('file_write', 'stale', 'has changed since you read it', { path = 'a.txt', text = 'x' })
+    t.eq('two\nappended\n', project.disk('a.txt'))
+  end)
+
   it('does not follow a link that replaces the file', function()
     local path = project.write('a.txt', 'one\n')
     local victim = project.base .. '/victim.txt'

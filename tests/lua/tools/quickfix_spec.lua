@@ -106,7 +106,7 @@ describe('many calls of editor_quickfix', function()
       t.eq('entry ' .. i, vim.fn.getqflist()[1].text)
       t.eq('new ' .. i, value.title)
     end
-    t.eq({ 'mine 1', 'mine 2', 'mine 3', 'mine 4', 'new 10', 'new 11', 'new 12' }, titles())
+    t.eq({ 'mine 1', 'mine 2', 'mine 3', 'mine 4', 'new 12' }, titles())
     local needs = require('mcp-tools.tools.editor.quickfix').needs_approval
     local args = { action = 'new', list = 'quickfix', places = {} }
     t.eq(false, needs(args))

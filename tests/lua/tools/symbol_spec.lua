@@ -211,11 +211,10 @@ describe('a change of a symbol', function()
     vim.cmd.edit('lua/m.lua')
     local by_syntax = require('mcp-tools.editor.symbol.by_syntax')
     local ask = by_syntax.ask
-    by_syntax.ask = function(source, filetype, cb) -- the symbol has another range now
-      ask(source, filetype, function(tree, ...)
-        tree[2].range[3] = 11
-        cb(tree, ...)
-      end)
+    by_syntax.ask = function(ctx, source, filetype) -- the symbol has another range now
+      local tree, lang = ask(ctx, source, filetype)
+      tree[2].range[3] = 11
+      return tree, lang
     end
     local _, err = call('symbol_replace', args)
     by_syntax.ask = ask

@@ -1,6 +1,8 @@
 -- slow
 local p = require('tools_project')
+local pytest = require('mcp-tools.editor.runner.pytest')
 local runner_project = require('runner_project')
+local script_files = require('mcp-tools.editor.runner.scripts')
 local t = require('helpers')
 
 local trust, write_python = runner_project.trust, runner_project.write_python
@@ -194,4 +196,21 @@ it('a test file with the name of an option is passed as a file, and never read f
   local preview = require('mcp-tools.tools.test.run').preview
   t.matches(' %./%-pevil_test%.py$', preview({ path = '-pevil_test.py', runner = 'pytest' }))
   t.matches(' %./%-pevil_test%.py$', preview({ tests = { '-pevil_test.py::test_x' } }))
+end)
+
+it('results of pytest are read without lines that are not events', function()
+  local lines = { '1', 'null', 'true', '"id"', '[1]', 'no JSON', '{"id":"test_a","outcome":"passed"}' }
+  local results = t.ok(pytest.results(table.concat(lines, '\n'), function() end))
+  t.eq({ 1, {} }, { results.passed, results.failures })
+end)
+
+it('a long line of a Python file is not a test, and one of a Makefile is described', function()
+  local long, begun = 16000, vim.uv.hrtime()
+  for _, text in ipairs({ ('a'):rep(long), (' '):rep(long), 'def ' .. ('test_'):rep(long / 5) }) do
+    t.eq({}, pytest.tests({ text }))
+  end
+  local targets = script_files.targets('a: ##' .. (' '):rep(long) .. 'b' .. (' '):rep(long))
+  t.eq({ { name = 'a', description = 'b' } }, targets)
+  local ms = (vim.uv.hrtime() - begun) / 1e6 -- by the square of a line's length it is seconds
+  t.ok(ms < 2000, ('%d ms'):format(ms))
 end)

@@ -237,13 +237,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local place, err
-    if args.path or args.bufnr then
-      place, err = buffers.find(args)
-      if not place then
-        return nil, err
-      end
-    end
+    local place = (args.path or args.bufnr) and errors.unwrap(buffers.find(args)) or nil
     local value = (args.unsaved and list_unsaved or list_edits)(ctx, place, args)
     if value.total == 0 and place and not place.bufnr and not vim.uv.fs_lstat(place.path) then
       return nil, errors.new('not_found', ('path: there is no file %s'):format(access.shown(place.path, ctx.root)))

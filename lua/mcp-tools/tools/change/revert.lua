@@ -39,13 +39,9 @@ end
 ---@param from integer
 ---@param to integer
 ---@param ctx mcp-tools.Ctx?
----@return mcp-tools.Change[]?
----@return mcp-tools.Error? err
+---@return mcp-tools.Change[]
 local function between(bufnr, from, to, ctx)
-  local texts, err = undo.texts(bufnr, { from, to }, ctx)
-  if not texts then
-    return nil, err
-  end
+  local texts = errors.unwrap(undo.texts(bufnr, { from, to }, ctx))
   local hunks = difference(texts[1], texts[2], ctx)
   local change = { path = api.nvim_buf_get_name(bufnr), bufnr = bufnr, before = texts[1], hunks = hunks }
   return {
@@ -153,16 +149,13 @@ end
 ---@return mcp-tools.Change[]?
 ---@return mcp-tools.Error? err
 local function changes_of(args, client, ctx)
-  local place, err
+  local place
   if args.change and args.minutes then
     return nil, errors.new('validation_error', 'change: cannot be combined with minutes')
   elseif args.change then
     return by_id(args.change, ctx)
   elseif args.path or args.bufnr then
-    place, err = buffers.find(args)
-    if not place then
-      return nil, err
-    end
+    place = errors.unwrap(buffers.find(args))
   end
   if args.minutes then
     if not place then
@@ -182,27 +175,13 @@ end
 
 ---@param ctx mcp-tools.Ctx
 ---@param change mcp-tools.Change
----@return mcp-tools.FileEdits?
----@return mcp-tools.Error? err
+---@return mcp-tools.FileEdits
 local function item_of(ctx, change)
   local found, err = target.await(ctx, place_of(change), { load = true })
-  err = err or edit.refusal(found.bufnr)
-  if err then
-    return nil, err
-  end
+  errors.check(err or edit.refusal(found.bufnr))
   local lines, tick = api.nvim_buf_get_lines(found.bufnr, 0, -1, false), api.nvim_buf_get_changedtick(found.bufnr)
-  local hunks
-  hunks, err = edit.reverse(change, lines)
-  if not hunks then
-    return nil, err
-  end
-  return {
-    path = found.path,
-    bufnr = found.bufnr,
-    edits = hunk_list.edits(hunks),
-    changedtick = tick,
-    lines = lines,
-  }
+  local edits = hunk_list.edits(errors.unwrap(edit.reverse(change, lines)))
+  return { path = found.path, bufnr = found.bufnr, edits = edits, changedtick = tick, lines = lines }
 end
 
 return {
@@ -227,11 +206,7 @@ return {
   needs_approval = 'it changes text',
   reviewed = true,
   preview = function(args, again, call)
-    local changes, err = changes_of(args, call or { host = 'mcp' })
-    if not changes then
-      return nil, err
-    end
-    return preview.of_all(changes, function(change)
+    return preview.of_all(errors.unwrap(changes_of(args, call or { host = 'mcp' })), function(change)
       if change.is_new then
         return ('Deletes %s, which edit #%d created.\n'):format(shown(change), change.id)
       end
@@ -242,30 +217,19 @@ return {
     end)
   end,
   run = function(ctx, args)
-    local changes, err = changes_of(args, ctx, ctx)
     local items, edited, created = {}, {}, {}
-    for _, change in ipairs(changes or {}) do
-      local item
+    for _, change in ipairs(errors.unwrap(changes_of(args, ctx, ctx))) do
       if change.is_new then
         table.insert(created, change)
       else
-        item, err = item_of(ctx, change)
-        if not item then
-          break
-        end
-        table.insert(items, item)
+        table.insert(items, item_of(ctx, change))
         table.insert(edited, change)
       end
     end
-    local files = {}
-    if not err and #items > 0 then
-      files, err = ctx:await(function(done)
+    local files = #items == 0 and {}
+      or errors.unwrap(ctx:await(function(done)
         edit.apply_all(items, { ctx = ctx }, done)
-      end)
-    end
-    if err then
-      return nil, err
-    end
+      end))
     local reverts, deleted = {}, {}
     for i, change in ipairs(edited) do
       local id = files[i].change
@@ -275,7 +239,7 @@ return {
       end
     end
     for _, change in ipairs(created) do
-      err = target.path_refusal(ctx, change.path)
+      local err = target.path_refusal(ctx, change.path)
         or ctx:await(function(done)
           edit.revert(change, function(_, fault)
             done(fault)

@@ -78,9 +78,8 @@ local function run(ctx, args)
       listed, err = code_actions.list(ctx, args)
       found = listed and matching(listed.actions, id) or {}
     end
-    if not listed then
-      return nil, err
-    elseif #found ~= 1 then
+    listed = errors.unwrap(listed, err)
+    if #found ~= 1 then
       local offered = #found == 0 and listed.actions or found
       local text = #found == 0 and 'no action matches %q; these are offered'
         or 'several actions match %q; apply one by its id'
@@ -142,16 +141,9 @@ return {
     if not args.apply then
       return nil
     elseif code_actions.is_listed(args.apply) or not (args.path or args.bufnr) then
-      local title, fault = code_actions.title(args.apply)
-      if not title then
-        return nil, fault
-      end
-      return approval_diff.preview(METHOD, args, title, run, again)
+      return approval_diff.preview(METHOD, args, errors.unwrap(code_actions.title(args.apply)), run, again)
     end
-    local err = approval_diff.refusal(args, METHOD)
-    if err then
-      return nil, err
-    end
+    errors.check(approval_diff.refusal(args, METHOD))
     local where = args.line and ('line %d of %s'):format(args.line, args.path or 'the buffer') or args.path
     return approval_diff.preview(METHOD, args, ('applies %q in %s'):format(args.apply, where), run, again)
   end,

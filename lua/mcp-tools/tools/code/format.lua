@@ -14,10 +14,7 @@ local FORMAT, FORMAT_RANGE = 'textDocument/formatting', 'textDocument/rangeForma
 ---@return table?
 ---@return mcp-tools.Error? err
 local function run(ctx, args)
-  local target, err = lsp.target(ctx, args)
-  if not target then
-    return nil, err
-  end
+  local target = errors.unwrap(lsp.target(ctx, args))
   local bufnr = target.bufnr
   local options = { tabSize = vim.lsp.util.get_effective_tabstop(bufnr), insertSpaces = vim.bo[bufnr].expandtab }
   local method = FORMAT
@@ -38,14 +35,11 @@ local function run(ctx, args)
       }
     end
   end
-  local edits, info
   local asked = vim.api.nvim_buf_get_changedtick(bufnr)
-  edits, err, info = lsp.request(ctx, bufnr, method, function(client)
+  local edits, err, info = lsp.request(ctx, bufnr, method, function(client)
     return lsp.document(bufnr, { options = options, range = range and range(client) })
   end)
-  if err then
-    return nil, err
-  end
+  errors.check(err)
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
   if not edits then
     if args.preview then
@@ -55,10 +49,7 @@ local function run(ctx, args)
   end
   local before = vim.api.nvim_buf_get_changedtick(bufnr)
   local change = { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }
-  err = workspace_edit.carry_out(ctx, info.client, change, answer, args.preview)
-  if err then
-    return nil, err
-  end
+  errors.check(workspace_edit.carry_out(ctx, info.client, change, answer, args.preview))
   if args.preview then
     approval_diff.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end
@@ -74,10 +65,7 @@ end
 ---@return string?
 ---@return mcp-tools.Error? err
 local function preview(args, again)
-  local err = approval_diff.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT)
-  if err then
-    return nil, err
-  end
+  errors.check(approval_diff.refusal(args, (args.start_line or args.end_line) and FORMAT_RANGE or FORMAT))
   local where = args.path or (args.bufnr and 'buffer ' .. args.bufnr) or 'the current file'
   local text = ('formats %s, lines %s to %s'):format(where, args.start_line or 1, args.end_line or 'the last')
   return approval_diff.preview(FORMAT, args, text, run, again)

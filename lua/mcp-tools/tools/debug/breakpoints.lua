@@ -87,8 +87,7 @@ end
 
 --- Returns what a call removes.
 ---@param args { remove: { path: string?, bufnr: integer?, line: integer? }[]?, clear: boolean? }
----@return mcp-tools.debug.Removal[]?
----@return mcp-tools.Error?
+---@return mcp-tools.debug.Removal[]
 local function removals(args)
   local found = {}
   local function add(bufnr, line)
@@ -108,14 +107,12 @@ local function removals(args)
     return found
   end
   for _, each in ipairs(args.remove or {}) do
-    local file, err = breakpoints.file(each)
-    if not file then
-      return nil, err
-    elseif not add(file.bufnr, each.line) then
+    local file = errors.unwrap(breakpoints.file(each))
+    if not add(file.bufnr, each.line) then
       local name = access.shown(file.path, project.root())
       local where = each.line and ('line %d of %s'):format(each.line, name) or name
       local text = 'remove: there is no breakpoint in %s; without arguments, all are listed'
-      return nil, errors.new('not_found', text:format(where))
+      error(errors.new('not_found', text:format(where)), 0)
     end
   end
   return found
@@ -177,15 +174,9 @@ return {
     return changes(args) and 'it changes breakpoints'
   end,
   preview = function(args)
-    local _, missing = nvim_dap.get()
-    local err = missing or breakpoints.refusal(args.set or {})
-    local gone, fault = {}, err
-    if not err then
-      gone, fault = removals(args)
-    end
-    if not gone or fault then
-      return nil, fault
-    end
+    errors.unwrap(nvim_dap.get())
+    errors.check(breakpoints.refusal(args.set or {}))
+    local gone = removals(args)
     local lines = vim.tbl_map(breakpoints.preview, args.set or {})
     for _, each in ipairs(gone) do
       local name = access.shown(api.nvim_buf_get_name(each.bufnr), project.root())
@@ -200,36 +191,24 @@ return {
       end
       return list(ctx)
     end
-    local dap, missing = sessions.attach()
-    if not dap then
-      return nil, missing
-    end
-    local gone, err = removals(args)
-    local bufnrs = gone and {}
-    if gone and args.set then
-      bufnrs, err = breakpoints.load(ctx, args.set)
-    end
-    if not gone or not bufnrs then
-      return nil, err
-    end
-    local changed = vim.list_extend({}, bufnrs)
+    errors.unwrap(sessions.attach())
+    local gone, changed = removals(args), {}
+    local points = args.set and errors.unwrap(breakpoints.load(ctx, args.set)) or {}
     for _, each in ipairs(gone) do
       table.insert(changed, each.bufnr)
       for _, line in ipairs(each.lines) do
         nvim_dap.store().remove(each.bufnr, line)
       end
     end
-    for i, bufnr in ipairs(bufnrs) do
-      breakpoints.set(bufnr, args.set[i])
-      if not breakpoints.at(bufnr, args.set[i].line) then
+    for _, point in ipairs(points) do
+      table.insert(changed, point.bufnr)
+      breakpoints.set(point)
+      if not breakpoints.at(point.bufnr, point.line) then
         local text = 'set: nvim-dap did not set a breakpoint in line %d'
-        return nil, errors.new('tool_error', text:format(args.set[i].line))
+        return nil, errors.new('tool_error', text:format(point.line))
       end
     end
-    local fault = breakpoints.sync(ctx, changed)
-    if fault then
-      return nil, fault
-    end
+    errors.check(breakpoints.sync(ctx, changed))
     return list(ctx)
   end,
   render = function(value)

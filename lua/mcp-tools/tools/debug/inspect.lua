@@ -55,18 +55,15 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param args { frame: integer?, thread_id: integer? }
----@return table? frame
----@return mcp-tools.Error|table[] frames the whole stack, or why there is none
+---@return table frame
+---@return table[] frames the whole stack
 ---@return integer? total
 local function frame_of(ctx, entry, args)
-  local frames, total = stop.stack(ctx, entry, args.thread_id or entry.stop.thread_id, LEVELS)
-  if not frames then
-    return nil, total --[[@as mcp-tools.Error]]
-  end
+  local frames, total = errors.unwrap(stop.stack(ctx, entry, args.thread_id or entry.stop.thread_id, LEVELS))
   local number = args.frame or 0
   if not frames[number + 1] then
     local text = ('frame: there is no frame %d; the stack has %d'):format(number, #frames)
-    return nil, errors.new('validation_error', text)
+    error(errors.new('validation_error', text), 0)
   end
   return frames[number + 1], frames, total --[[@as integer]]
 end
@@ -76,12 +73,8 @@ end
 ---@param entry mcp-tools.dap.Entry
 ---@param args table
 ---@param answer table
----@return mcp-tools.Error? err
 local function add_stop(ctx, entry, args, answer)
   local frame, frames, total = frame_of(ctx, entry, args)
-  if not frame then
-    return frames --[[@as mcp-tools.Error]]
-  end
   answer.at = stop.named(frame, ctx.root)
   if args.expressions then
     answer.values = stop.evaluate(ctx, entry, args.expressions, frame.id)
@@ -93,10 +86,7 @@ local function add_stop(ctx, entry, args, answer)
     answer.stack[i] = ('%d %s'):format(i - 1, stop.named(frames[i], ctx.root))
   end
   answer.more_frames = total and total > #answer.stack and total - #answer.stack or nil
-  local locals, err = variables.locals(ctx, entry, frame.id)
-  if not locals then
-    return err
-  end
+  local locals = errors.unwrap(variables.locals(ctx, entry, frame.id))
   answer.locals, answer.more_locals = variables.list(ctx, locals, LOCALS, MAX_VALUE)
   answer.threads = threads(ctx, entry)
 end
@@ -210,10 +200,7 @@ return {
     variables.refresh(ctx)
     if which.stop then
       answer.reason = which.stop.reason
-      local fault = add_stop(ctx, which, args, answer)
-      if fault then
-        return nil, fault
-      end
+      add_stop(ctx, which, args, answer)
     end
     if not args.expressions then
       answer.output, answer.output_left_out = last_output(which, args.output)

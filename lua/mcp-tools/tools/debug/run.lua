@@ -41,47 +41,40 @@ end
 --- Returns the configuration that runs a test. Only pytest can run under the debugger.
 ---@param args table
 ---@param root string
----@return table? config
----@return mcp-tools.Error? err
----@return mcp-tools.shell.Command? command
+---@return table config
+---@return mcp-tools.shell.Command command
 local function of_test(args, root)
   local extra = vim.list_extend({ '--capture=no' }, args.args or {})
-  local what, err = plan.of({ tests = { args.test }, runner = 'pytest', args = extra }, root)
-  if not what then
-    return nil, err
-  end
-  local argv = what.command.argv
+  local pytest = errors.unwrap(plan.of({ tests = { args.test }, runner = 'pytest', args = extra }, root)).command
   return vim.tbl_deep_extend('force', {
     type = 'python',
     request = 'launch',
     name = args.test,
     module = 'pytest',
-    python = argv[1],
-    args = vim.list_slice(argv, 4), -- after `python -m pytest`
-    cwd = what.command.cwd,
-    env = what.command.env,
+    python = pytest.argv[1],
+    args = vim.list_slice(pytest.argv, 4), -- after `python -m pytest`
+    cwd = pytest.cwd,
+    env = pytest.env,
     console = 'internalConsole',
     justMyCode = true,
   }, args.options or {}),
-    nil,
-    what.command
+    pytest
 end
 
 ---@param args table
 ---@param root string
----@return table? config
----@return mcp-tools.Error? err
+---@return table config
 ---@return mcp-tools.shell.Command? command of a test
 local function configuration(args, root)
   local given = vim.tbl_filter(function(name)
     return args[name] ~= nil
   end, { 'program', 'test', 'configuration' })
   if vim.list_contains(given, 'test') and #given > 1 then
-    return nil, errors.new('validation_error', 'test: cannot be used together with program or configuration')
+    error(errors.new('validation_error', 'test: cannot be used together with program or configuration'), 0)
   elseif args.test then
     return of_test(args, root)
   end
-  return launch.configuration(args, root)
+  return errors.unwrap(launch.configuration(args, root))
 end
 
 ---@param args table
@@ -140,15 +133,9 @@ return {
     return ('it runs %s under the debugger'):format(args.program or args.test or args.configuration or 'a program')
   end,
   preview = function(args)
-    local err = args.breakpoints and breakpoints.refusal(args.breakpoints)
-    local config, fault, shown = nil, err, nil
-    if not err then
-      config, fault, shown = configuration(args, project.root())
-    end
-    fault = fault or config and launch.refusal(config)
-    if not config or fault then
-      return nil, fault
-    end
+    errors.check(args.breakpoints and breakpoints.refusal(args.breakpoints))
+    local config, shown = configuration(args, project.root())
+    errors.check(launch.refusal(config))
     local text = shown and 'under the debugger ' .. command.preview(shown) or launch.preview(args, config)
     local lines = { text }
     for _, point in ipairs(args.breakpoints or {}) do
@@ -160,23 +147,14 @@ return {
     return table.concat(lines, '\n')
   end,
   run = function(ctx, args)
-    local config, err = configuration(args, ctx.root)
-    err = err or config and launch.has_changed(args, config)
-    if not config or err then
-      return nil, err
-    end
-    local remove
-    if args.breakpoints then
-      remove, err = breakpoints.add(ctx, args.breakpoints)
-      if not remove then
-        return nil, err
-      end
-    end
-    local answer, fault = launch.run(ctx, config, args, filters(args), remove)
-    if answer and answer.status == 'ended' and args.breakpoints and #args.breakpoints > 0 then
+    local config = configuration(args, ctx.root)
+    errors.check(launch.has_changed(args, config))
+    local remove = args.breakpoints and errors.unwrap(breakpoints.add(ctx, args.breakpoints)) or nil
+    local answer = errors.unwrap(launch.run(ctx, config, args, filters(args), remove))
+    if answer.status == 'ended' and args.breakpoints and #args.breakpoints > 0 then
       answer.note = 'it reached none of the breakpoints'
     end
-    return answer, fault
+    return answer
   end,
   render = stop.render,
 }

@@ -15,18 +15,17 @@ local api = vim.api
 --- Returns the line to which a call wants to run.
 ---@param entry mcp-tools.dap.Entry stopped
 ---@param args { path: string?, line: integer? }
----@return mcp-tools.dap.Point?
----@return mcp-tools.Error?
+---@return mcp-tools.dap.Point
 local function target_of(entry, args)
   local frame = (entry.stop.frames or {})[1]
   local path = args.path or frame and (frame.source or {}).path
   if not args.line or not path then
     local text = ("%s: required with how='to_line'"):format(args.line and 'path' or 'line')
-    return nil, errors.new('validation_error', text)
+    error(errors.new('validation_error', text), 0)
   end
   local target = { path = path, line = args.line }
-  local err = breakpoints.refusal({ target })
-  return not err and target or nil, err
+  errors.check(breakpoints.refusal({ target }))
+  return target
 end
 
 --- Runs a stopped program to a line. Other breakpoints stay active; the one for this exists only in the adapter, until
@@ -37,15 +36,8 @@ end
 ---@return table? answer
 ---@return mcp-tools.Error? err
 local function run_to(ctx, entry, args)
-  local wanted, err = target_of(entry, args)
-  local bufnrs = wanted and nil
-  if wanted then
-    bufnrs, err = breakpoints.load(ctx, { wanted })
-  end
-  if not bufnrs then
-    return nil, err
-  end
-  local bufnr = bufnrs[1]
+  local loaded = errors.unwrap(breakpoints.load(ctx, { target_of(entry, args) }))
+  local bufnr = loaded[1].bufnr --[[@as integer]]
   local path = api.nvim_buf_get_name(bufnr)
   local points = { { line = args.line } }
   for _, point in ipairs(nvim_dap.breakpoints(bufnr)[bufnr] or {}) do
@@ -126,9 +118,7 @@ local HOW = {
   to_line = {
     find = sessions.stopped,
     reason = 'it lets the program under the debugger run on',
-    run = function(ctx, entry, args)
-      return run_to(ctx, entry, args)
-    end,
+    run = run_to,
   },
   pause = {
     find = sessions.active,
@@ -149,16 +139,12 @@ local HOW = {
   restart = {
     find = sessions.any,
     reason = 'it ends the program under the debugger and runs it again',
-    run = function(ctx, entry, args)
-      return launch.restart(ctx, entry, args)
-    end,
+    run = launch.restart,
   },
   stop = {
     find = sessions.active,
     reason = 'it ends the program under the debugger',
-    run = function(ctx, entry)
-      return control.terminate(ctx, entry)
-    end,
+    run = control.terminate,
   },
   detach = {
     find = sessions.active,
@@ -230,16 +216,10 @@ return {
   end,
   preview = function(args)
     local how = HOW[args.how]
-    local entry, err = how.find(args)
-    if not entry then
-      return nil, err
-    end
+    local entry = errors.unwrap(how.find(args))
     local lines = { args.how }
     if args.how == 'to_line' then
-      local target, fault = target_of(entry, args)
-      if not target then
-        return nil, fault
-      end
+      target_of(entry, args) -- throws if it cannot
       lines = { ('The stopped program runs to line %d.'):format(args.line) }
     elseif args.how == 'restart' then
       lines = { vim.inspect(launch.config_of(entry)) }
@@ -251,10 +231,7 @@ return {
   end,
   run = function(ctx, args)
     local how = HOW[args.how]
-    local entry, err = how.find(args)
-    if not entry then
-      return nil, err
-    end
+    local entry = errors.unwrap(how.find(args))
     local answer, fault = how.run(ctx, entry, args)
     if answer == true then
       return control.wait(ctx, entry, args)

@@ -1,5 +1,6 @@
 --- Runs an Ex command.
 
+local arguments = require('mcp-tools.editor.arguments')
 local execute = require('mcp-tools.editor.execute')
 local time_slice = require('mcp-tools.util.time_slice')
 
@@ -17,14 +18,7 @@ return {
       minLength = 1,
       maxLength = 20000,
     },
-    max_bytes = {
-      type = 'integer',
-      description = 'Maximum size of the output',
-      default = 32768,
-      minimum = 100,
-      maximum = 1048576,
-      hidden = true,
-    },
+    max_bytes = arguments.bytes('Maximum size of the output', 32768, 1048576),
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,

@@ -1,5 +1,6 @@
 --- Runs Lua code in the editor.
 
+local arguments = require('mcp-tools.editor.arguments')
 local errors = require('mcp-tools.errors')
 local execute = require('mcp-tools.editor.execute')
 local time_slice = require('mcp-tools.util.time_slice')
@@ -25,14 +26,7 @@ return {
       maxLength = 100000,
     },
     args = { type = 'array', description = 'Arguments of the chunk', items = {}, default = {} },
-    max_bytes = {
-      type = 'integer',
-      description = 'Maximum size of result and of output',
-      default = 32768,
-      minimum = 100,
-      maximum = 1048576,
-      hidden = true,
-    },
+    max_bytes = arguments.bytes('Maximum size of result and of output', 32768, 1048576),
   },
   annotations = { read_only = false, destructive = true, idempotent = false, open_world = true },
   explicit = true,
@@ -43,10 +37,7 @@ return {
     return fn and args.code, err
   end,
   run = function(ctx, args)
-    local fn, err = chunk(args.code)
-    if not fn then
-      return nil, err
-    end
+    local fn = errors.unwrap(chunk(args.code))
     local list = { n = #args.args, unpack(args.args) }
     return execute.lua(ctx, fn, list, args.max_bytes, time_slice.of(ctx))
   end,

@@ -15,19 +15,6 @@ local api, fn = vim.api, vim.fn
 --- Maximum length of the text of a line, in bytes.
 local MAX_TEXT = 200
 
---- Returns whether the text of a buffer may be read; nil if it is not loaded.
----@param bufnr integer
----@param root string
----@return boolean? readable
----@return string? why
-local function readable_text(bufnr, root)
-  if not api.nvim_buf_is_loaded(bufnr) then
-    return nil
-  end
-  local readable, why = access.buffer(bufnr, root)
-  return readable, why
-end
-
 --- Returns a function that creates places. It checks the access to each buffer once.
 ---@param root string
 ---@return fun(bufnr: integer?, line: integer, byte: integer, name: string?): table place line from 1, byte from 0
@@ -37,7 +24,7 @@ local function places(root)
     local seen = {}
     if bufnr then
       name = api.nvim_buf_get_name(bufnr)
-      known[bufnr] = known[bufnr] or { readable_text(bufnr, root) }
+      known[bufnr] = known[bufnr] or api.nvim_buf_is_loaded(bufnr) and { access.buffer(bufnr, root) } or {}
       seen = known[bufnr]
     end
     local text = seen[1] and api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1]
@@ -130,26 +117,20 @@ return {
     offset = { type = 'integer', description = 'Number to skip per list', default = 0, minimum = 0, hidden = true },
   },
   annotations = { read_only = true, idempotent = true, open_world = false },
-  execute = function(ctx, args)
-    local found, err = buffers.find(args, { current = true })
-    if not found then
-      return ctx(nil, err)
-    elseif not found.bufnr then
-      return ctx(
-        nil,
-        errors.new('not_found', ('%s is not open in the editor; only open files have marks'):format(found.path))
-      )
+  run = function(ctx, args)
+    local found = errors.unwrap(buffers.find(args, { current = true }))
+    if not found.bufnr then
+      local text = '%s is not open in the editor; only open files have marks'
+      return nil, errors.new('not_found', text:format(found.path))
     end
     local answer = { bufnr = found.bufnr } ---@type table<string, any>
     for _, kind in ipairs(args.kind and { args.kind } or KINDS) do
       local items, about = result.page(READERS[kind](found.bufnr, places(ctx.root)), args)
       answer[kind] = items
-      if about.next_offset then
-        answer.next_offset = about.next_offset
-      end
+      answer.next_offset = about.next_offset or answer.next_offset
       answer[kind .. '_total'] = about.total
     end
-    ctx(result.utf8(answer))
+    return result.utf8(answer)
   end,
   render = function(value, args)
     local rows = {}

@@ -1,5 +1,6 @@
 --- Shows a message to the user.
 
+local errors = require('mcp-tools.errors')
 local rate = require('mcp-tools.util.session').limit
 local messages = require('mcp-tools.editor.user.messages')
 
@@ -23,10 +24,7 @@ return {
   annotations = { read_only = false, destructive = false, idempotent = false, open_world = false },
   needs_approval = false,
   execute = function(ctx, args)
-    local err = limit(ctx)
-    if err then
-      return ctx(nil, err)
-    end
+    errors.check(limit(ctx))
     messages.notify(args.message, args.level, ctx)
     ctx({ shown = true })
   end,

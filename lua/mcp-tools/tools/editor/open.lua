@@ -20,10 +20,8 @@ local limit = rate(60, 2)
 ---@return integer? bufnr
 ---@return mcp-tools.Error? err
 local function buffer_of(ctx, args)
-  local found, err = buffers.find(args)
-  if not found then
-    return nil, err
-  elseif not found.bufnr then
+  local found = errors.unwrap(buffers.find(args))
+  if not found.bufnr then
     return ctx:await(function(done)
       open.load(found.path, done, ctx)
     end)
@@ -108,28 +106,12 @@ return {
   needs_approval = false,
   recommended = true,
   run = function(ctx, args)
-    local err = limit(ctx)
-    if err then
-      return nil, err
-    end
-    local bufnr
-    bufnr, err = buffer_of(ctx, args)
-    if not bufnr then
-      return nil, err
-    end
-    local ranges, fault = ranges_of(bufnr, args)
-    if not ranges then
-      return nil, fault
-    end
+    errors.check(limit(ctx))
+    local bufnr = errors.unwrap(buffer_of(ctx, args))
+    local ranges = errors.unwrap(ranges_of(bufnr, args))
     local line = args.line or ranges[1] and ranges[1][1]
-    local place, bad = place_of(bufnr, { line = line, column = args.column })
-    if not place then
-      return nil, bad
-    end
-    local window, why = show.show(bufnr, place)
-    if not window then
-      return nil, why
-    end
+    local place = errors.unwrap(place_of(bufnr, { line = line, column = args.column }))
+    local window = errors.unwrap(show.show(bufnr, place))
     show.highlight(bufnr, ranges)
     local at = api.nvim_win_get_cursor(window)
     return result.utf8({

@@ -77,10 +77,7 @@ local function items_of(args, pause)
     local entry = entry_of(place)
     local name = entry.path
     if name and not known[name] then
-      local path, err = buffers.resolve(name, ('places[%d]'):format(i - 1))
-      if not path then
-        return nil, err
-      end
+      local path = errors.unwrap(buffers.resolve(name, ('places[%d]'):format(i - 1)))
       local loaded = of_path(path)
       local ok, bufnr = pcall(vim.fn.bufadd, path) -- each name that Neovim looks up takes 0.1 ms
       if not loaded and not ok then
@@ -125,15 +122,8 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function fill(ctx, list, args)
-  local err = fault_of(list, args)
-  if err then
-    return nil, err
-  end
-  local items
-  items, err = items_of(args, time_slice.of(ctx))
-  if not items then
-    return nil, err
-  end
+  errors.check(fault_of(list, args))
+  local items = errors.unwrap(items_of(args, time_slice.of(ctx)))
   local title = args.title and sanitize.line(args.title) or args.action == 'new' and 'From an assistant' or nil
   local what = { title = title, items = items }
   local action = ACTIONS[args.action]
@@ -174,7 +164,7 @@ end
 ---@param number integer
 ---@return string
 local function entries(number)
-  return ('%d %s'):format(number, number == 1 and 'entry' or 'entries')
+  return result.count(number, 'entry', 'entries')
 end
 
 ---@param entry mcp-tools.QuickfixEntry
@@ -255,10 +245,9 @@ return {
   end,
   preview = function(args)
     local list = quickfix.find(args)
-    local err, count = fault_of(list, args), #args.places
-    if err then
-      return nil, err
-    elseif args.action == 'new' then
+    errors.check(fault_of(list, args))
+    local count = #args.places
+    if args.action == 'new' then
       return ('A new list of %s.'):format(entries(count))
     end
     local about = quickfix.get({ window = list.window }, { size = 0, title = 0 })

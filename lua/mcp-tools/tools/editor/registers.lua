@@ -23,18 +23,17 @@ local function is_shared(names)
   return names:find('[+*]') ~= nil
 end
 
---- Returns why the registers cannot be read.
+--- Throws an error value if the registers cannot be read.
 ---@param names string
----@return mcp-tools.Error?
-local function refusal(names)
+local function check(names)
   for name in names:gmatch('.') do
     if not (OWN .. SHARED .. FILES):find(name:lower(), 1, true) then
       local text = 'names: there is no register %s; registers are %s'
-      return errors.new('validation_error', text:format(utf8.repair(name), OWN .. FILES .. SHARED))
+      error(errors.new('validation_error', text:format(utf8.repair(name), OWN .. FILES .. SHARED)), 0)
     end
   end
   if is_shared(names) and vim.fn.has('clipboard') == 0 then
-    return errors.new('not_found', 'names: this editor has no clipboard; leave out + and *')
+    error(errors.new('not_found', 'names: this editor has no clipboard; leave out + and *'), 0)
   end
 end
 
@@ -120,17 +119,11 @@ return {
     return is_shared(args.names or OWN) and 'it reads the clipboard, which may contain anything'
   end,
   preview = function(args)
-    local err = refusal(args.names or OWN)
-    if err then
-      return nil, err
-    end
+    check(args.names or OWN)
     return 'Registers ' .. (args.names or OWN)
   end,
   run = function(ctx, args)
-    local err = refusal(args.names or OWN)
-    if err then
-      return nil, err
-    end
+    check(args.names or OWN)
     return result.utf8({ registers = read_all(args.names or OWN, args.max_bytes, time_slice.of(ctx)) })
   end,
   render = function(value)

@@ -106,18 +106,13 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local place, err = revision.place(ctx, args)
-    if err then
-      return nil, err
-    elseif not place.path then
+    local place = errors.unwrap(revision.place(ctx, args))
+    if not place.path then
       return nil, errors.new('validation_error', 'give exactly one of path and bufnr')
     elseif args.end_line and args.end_line < args.start_line then
       return nil, errors.new('validation_error', 'end_line: must not be before start_line')
     end
-    local commit, bad = revision.of_argument(ctx, args, 'revision')
-    if bad then
-      return nil, bad
-    end
+    local commit = revision.of_argument(ctx, args, 'revision')
     local last = args.start_line + args.limit - 1
     local runs, fault, is_cut = runs_of(ctx, place.path, {
       first = args.start_line,

@@ -31,11 +31,7 @@ local function command_of(ctx, args)
     table.insert(command, '--merge-base')
   end
   for _, name in ipairs({ 'base', 'target' }) do
-    local commit, err = revision.of_argument(ctx, args, name)
-    if err then
-      return nil, err
-    end
-    table.insert(command, commit)
+    table.insert(command, revision.of_argument(ctx, args, name))
   end
   return command
 end
@@ -48,15 +44,8 @@ return {
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local place, err = revision.place(ctx, args)
-    if err then
-      return nil, err
-    end
-    local command, bad = command_of(ctx, args)
-    if not command then
-      return nil, bad
-    end
-    local fields, fault = diff.answer(ctx, command, args, place.path)
+    local place = errors.unwrap(revision.place(ctx, args))
+    local fields, fault = diff.answer(ctx, errors.unwrap(command_of(ctx, args)), args, place.path)
     if not fields then
       return nil, revision.error_of(fault --[[@as string]])
     end

@@ -1,13 +1,13 @@
 --- Lists the commits of the project, or of a file.
 
 local arguments = require('mcp-tools.editor.arguments')
+local errors = require('mcp-tools.errors')
 local revision = require('mcp-tools.editor.git.revision')
 
 --- Returns the arguments of `git log`: the range of commits and the filters.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
----@return string[]? list
----@return mcp-tools.Error? err
+---@return string[]
 local function command_of(ctx, args)
   local list = { '--max-count=' .. args.limit + 1, '--skip=' .. args.offset }
   for _, name in ipairs({ 'author', 'grep', 'since' }) do
@@ -18,18 +18,9 @@ local function command_of(ctx, args)
   if args.grep then
     table.insert(list, '--regexp-ignore-case')
   end
-  local tip, err = revision.of_argument(ctx, args, 'revision')
-  if err then
-    return nil, err
-  end
-  local base, bad = revision.of_argument(ctx, args, 'base')
-  if bad then
-    return nil, bad
-  end
-  table.insert(list, tip)
-  if base then
-    table.insert(list, '^' .. base)
-  end
+  table.insert(list, revision.of_argument(ctx, args, 'revision'))
+  local base = revision.of_argument(ctx, args, 'base')
+  table.insert(list, base and '^' .. base)
   return list
 end
 
@@ -51,15 +42,8 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local place, err = revision.place(ctx, args)
-    if err then
-      return nil, err
-    end
-    local list, bad = command_of(ctx, args)
-    if not list then
-      return nil, bad
-    end
-    local commits, fault, cut = revision.log(ctx, list, place.path)
+    local place = errors.unwrap(revision.place(ctx, args))
+    local commits, fault, cut = revision.log(ctx, command_of(ctx, args), place.path)
     if not commits then
       return nil, revision.error_of(fault --[[@as string]])
     end

@@ -58,10 +58,7 @@ local function read_old(ctx, commit, path, args)
   local cutter = line_range.new(range)
   cutter:add(done.stdout)
   local lines, total = cutter:finish()
-  local fault = result.range_fault(args, total)
-  if fault then
-    return nil, fault
-  end
+  errors.check(result.range_fault(args, total))
   local answer = result.lines(lines, { path = shown, commit = commit:sub(1, 12) }, args, total)
   answer.text = redacted_text.file(ctx, answer.text)
   return answer
@@ -75,16 +72,11 @@ return {
   args = vim.tbl_extend('error', ARGS, diff.ARGS),
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local place, err = revision.place(ctx, args)
-    if err then
-      return nil, err
-    elseif args.text and not place.path then
+    local place = errors.unwrap(revision.place(ctx, args))
+    if args.text and not place.path then
       return nil, errors.new('validation_error', 'text: needs the path of a file')
     end
-    local commit, bad = revision.of_argument(ctx, args, 'revision', not args.text and revision.show or nil)
-    if not commit then
-      return nil, bad
-    end
+    local commit = errors.unwrap(revision.of_argument(ctx, args, 'revision', not args.text and revision.show or nil))
     local fields, fault
     if args.text then
       fields, fault = read_old(ctx, commit, place.path, args)

@@ -2,6 +2,7 @@
 
 local arguments = require('mcp-tools.editor.arguments')
 local buffers = require('mcp-tools.editor.buffer')
+local errors = require('mcp-tools.errors')
 local repository = require('mcp-tools.editor.git.repository')
 local result = require('mcp-tools.editor.result')
 local revision = require('mcp-tools.editor.git.revision')
@@ -40,10 +41,7 @@ return {
   },
   annotations = { read_only = true, idempotent = true },
   run = function(ctx, args)
-    local place, err = revision.place(ctx, args)
-    if err then
-      return nil, err
-    end
+    local place = errors.unwrap(revision.place(ctx, args))
     local command = { 'status', '--short', '--branch', '--untracked-files=normal', '--', place.path or '.' }
     local done = revision.ask(ctx, command)
     if not done.ok then

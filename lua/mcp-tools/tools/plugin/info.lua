@@ -10,17 +10,14 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param plugin mcp-tools.Plugin
----@return string[]? lines
----@return string|mcp-tools.Error head
+---@return string[] lines
+---@return string head
 local function readme(ctx, plugin)
   local name = plugins.readme(plugin.path)
   if not name then
-    return nil, errors.new('not_found', ('name: %s has no readme'):format(plugin.name))
+    error(errors.new('not_found', ('name: %s has no readme'):format(plugin.name)), 0)
   end
-  local text, err = plugins.text(ctx, plugin.path .. '/' .. name)
-  if not text then
-    return nil, err --[[@as mcp-tools.Error]]
-  end
+  local text = errors.unwrap(plugins.text(ctx, plugin.path .. '/' .. name))
   return vim.split(text, '\n', { plain = true }), name
 end
 
@@ -69,16 +66,10 @@ return {
     end
     local rows, head
     if args.module then
-      rows, head = functions.list(args.module)
+      rows = errors.unwrap(functions.list(args.module))
     else
-      local plugin, err = plugins.find(args.name)
-      if not plugin then
-        return nil, err
-      end
+      local plugin = errors.unwrap(plugins.find(args.name))
       rows, head = (args.readme and readme or modules)(ctx, plugin)
-    end
-    if not rows then
-      return nil, head
     end
     local items, about = result.page(rows, args)
     return result.utf8({ head = head or result.count(#rows, 'function'), rows = items, total = about.total })

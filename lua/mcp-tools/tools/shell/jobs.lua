@@ -1,5 +1,6 @@
 --- Starts, lists, reads and stops commands that run in the background.
 
+local arguments = require('mcp-tools.editor.arguments')
 local background = require('mcp-tools.editor.process.background')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
@@ -41,14 +42,8 @@ end
 local ACTIONS = {}
 
 function ACTIONS.start(ctx, args)
-  local what, err = command.of(args, ctx.root)
-  if not what then
-    return nil, err
-  end
-  local job, busy = jobs.start(what, sessions.owner_of(ctx))
-  if not job then
-    return nil, busy
-  end
+  local what = errors.unwrap(command.of(args, ctx.root))
+  local job = errors.unwrap(jobs.start(what, sessions.owner_of(ctx)))
   return ACTIONS.read(ctx, args, job)
 end
 
@@ -97,14 +92,7 @@ return {
     id = { type = 'string', description = 'Job, for read and stop' },
     since = { type = 'integer', description = 'Byte offset to read from', minimum = 0, hidden = true },
     wait_ms = background.WAIT,
-    max_bytes = {
-      type = 'integer',
-      description = 'Maximum bytes of output',
-      default = 16384,
-      minimum = 100,
-      maximum = 262144,
-      hidden = true,
-    },
+    max_bytes = arguments.bytes('Maximum bytes of output', 16384, 262144),
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
   always_ignores = { 'since', 'wait_ms', 'max_bytes' },
@@ -117,10 +105,7 @@ return {
   end,
   preview = function(args)
     if args.action == 'start' then
-      local busy = jobs.refusal()
-      if busy then
-        return nil, busy
-      end
+      errors.check(jobs.refusal())
       return command.preview_of(args, project.root())
     end
     local job = vim.iter(jobs.all()):find(function(each)

@@ -1,5 +1,6 @@
 --- Runs a command to its end.
 
+local arguments = require('mcp-tools.editor.arguments')
 local command = require('mcp-tools.editor.shell.command')
 local errors = require('mcp-tools.errors')
 local process = require('mcp-tools.editor.process')
@@ -22,14 +23,7 @@ return {
       hidden = true,
     },
     timeout_ms = command.TIMEOUT,
-    max_bytes = {
-      type = 'integer',
-      description = 'Maximum bytes of stdout, and of stderr, from the end',
-      default = 32768,
-      minimum = 100,
-      maximum = 262144,
-      hidden = true,
-    },
+    max_bytes = arguments.bytes('Maximum bytes of stdout, and of stderr, from the end', 32768, 262144),
   }),
   annotations = { read_only = false, destructive = true, open_world = true },
   timeout = command.TOOL_TIMEOUT,
@@ -39,10 +33,7 @@ return {
     return command.preview_of(args, project.root())
   end,
   run = function(ctx, args)
-    local what, err = command.of(args, ctx.root)
-    if not what then
-      return nil, err
-    end
+    local what = errors.unwrap(command.of(args, ctx.root))
     redacted_text.learn(ctx, what.cwd) -- before progress reports them
     local not_seen, started = buffers.unsaved(ctx.root), vim.uv.hrtime()
     local done = process.await(what.argv, {

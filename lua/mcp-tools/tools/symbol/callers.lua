@@ -2,6 +2,7 @@
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local arguments = require('mcp-tools.editor.arguments')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local navigation = require('mcp-tools.editor.lsp.navigation')
 local result = require('mcp-tools.editor.result')
@@ -43,10 +44,7 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local spot, err = find.spot(ctx, args)
-    if not spot then
-      return nil, err
-    end
+    local spot = errors.unwrap(find.spot(ctx, args))
     return navigation.hierarchy(ctx, spot, KINDS[args.direction], args.depth)
   end,
   render = function(value, args)

@@ -1,6 +1,7 @@
 --- Finds symbols by name in the project, a directory or a file.
 
 local arguments = require('mcp-tools.editor.arguments')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local result = require('mcp-tools.editor.result')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
@@ -117,31 +118,12 @@ return {
   recommended = true,
   always_load = true,
   run = function(ctx, args)
-    local path, err = symbol_tree.parse(args.symbol, 'symbol')
-    if not path then
-      return nil, err
-    end
-    args.kinds, err = symbol_tree.read_kinds(args.kinds or {}, symbol_tree.MORE_KINDS)
-    if not args.kinds then
-      return nil, err
-    elseif #args.kinds == 0 then
-      args.kinds = nil
-    end
-    local place, found
-    if not args.bufnr then
-      place, err = search_files.place(ctx, args.path)
-      if not place then
-        return nil, err
-      end
-    end
-    if place and place.is_directory then
-      found, err = find.in_directory(ctx, path, place, args)
-    else
-      found, err = find.in_file(ctx, path, args)
-    end
-    if not found then
-      return nil, err
-    end
+    local path = errors.unwrap(symbol_tree.parse(args.symbol, 'symbol'))
+    local kinds = errors.unwrap(symbol_tree.read_kinds(args.kinds or {}, symbol_tree.MORE_KINDS))
+    args.kinds = #kinds > 0 and kinds or nil
+    local place = not args.bufnr and errors.unwrap(search_files.place(ctx, args.path))
+    local found = place and place.is_directory and errors.unwrap(find.in_directory(ctx, path, place, args))
+      or errors.unwrap(find.in_file(ctx, path, args))
     local notes = {}
     if found.incomplete then
       table.insert(notes, found.incomplete .. ', so there may be more')

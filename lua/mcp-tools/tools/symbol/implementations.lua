@@ -29,10 +29,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function by_types(ctx, spot, kind)
-  local tree, err = navigation.hierarchy(ctx, spot, kind, DEPTH)
-  if not tree then
-    return nil, err
-  end
+  local tree = errors.unwrap(navigation.hierarchy(ctx, spot, kind, DEPTH))
   local found = { total = tree.total, places = {}, incomplete = tree.incomplete }
   flatten(found.places, tree.items)
   return found
@@ -56,11 +53,8 @@ return {
   annotations = { read_only = true, idempotent = true },
   recommended = true,
   run = function(ctx, args)
-    local spot, err = find.spot(ctx, args)
-    if not spot then
-      return nil, err
-    end
-    local found
+    local spot = errors.unwrap(find.spot(ctx, args))
+    local found, err
     if args.direction == 'up' then
       found, err = by_types(ctx, spot, UP)
       if not found and err and err.code == 'not_found' then
@@ -73,11 +67,8 @@ return {
         found, err = by_types(ctx, spot, DOWN)
       end
     end
-    if not found then
-      return nil, err
-    end
     local places = {}
-    for _, each in ipairs(found.places) do
+    for _, each in ipairs(errors.unwrap(found, err).places) do
       if each.path ~= spot.path or each.line ~= spot.line then -- servers list the asked place, too
         table.insert(places, { path = each.path, line = each.line, text = each.text })
       end

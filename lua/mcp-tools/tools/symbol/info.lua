@@ -2,6 +2,7 @@
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local clients = require('mcp-tools.editor.lsp.clients')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local locations = require('mcp-tools.editor.lsp.locations')
 local lsp = require('mcp-tools.editor.lsp')
@@ -83,12 +84,9 @@ return {
   recommended = true,
   run = function(ctx, args)
     args.column = args.column or args.col -- compatible with guill/mcp-tools.nvim
-    local spot, err = find.spot(ctx, args)
-    if not spot then
-      return nil, err
-    end
+    local spot = errors.unwrap(find.spot(ctx, args))
     local params, definitions = lsp.place(spot.bufnr, spot.line, spot.column), {}
-    local answers, failed = lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, {
+    local answers = errors.unwrap(lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, {
       every = true,
       on_sent = function(client)
         if clients.supports(client, DEFINITION, spot.bufnr) then
@@ -96,10 +94,7 @@ return {
           table.insert(definitions, { client = client, answer = answer })
         end
       end,
-    })
-    if not answers then
-      return nil, failed
-    end
+    }))
     local texts = {}
     for _, answer in ipairs(answers) do
       local text = trim(text_of(answer.result.contents))

@@ -1,6 +1,7 @@
 --- Lists every use of a symbol.
 
 local args_of = require('mcp-tools.editor.lsp.args')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local references = require('mcp-tools.editor.symbol.references')
 
@@ -16,10 +17,7 @@ return {
   always_load = true,
   run = function(ctx, args)
     local spot, err, picked = find.spot(ctx, args)
-    if not spot then
-      return nil, err
-    end
-    return references.find(ctx, spot, picked)
+    return references.find(ctx, errors.unwrap(spot, err), picked)
   end,
   render = references.text,
 }

@@ -2,6 +2,7 @@
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local arguments = require('mcp-tools.editor.arguments')
+local errors = require('mcp-tools.errors')
 local find = require('mcp-tools.editor.symbol.find')
 local rename = require('mcp-tools.editor.lsp.rename')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
@@ -11,10 +12,7 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 ---@return table?
 ---@return mcp-tools.Error? err
 local function run(ctx, args)
-  local spot, err = find.spot(ctx, args)
-  if not spot then
-    return nil, err
-  end
+  local spot = errors.unwrap(find.spot(ctx, args))
   return rename.run(ctx, args, spot)
 end
 

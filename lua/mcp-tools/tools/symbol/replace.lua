@@ -12,12 +12,11 @@ local preview, run = change.handlers(function(lines, place, args)
   return edits.replace_body(lines, place, args.body)
 end)
 
---- Returns an error unless there is one text.
+--- Throws an error value unless there is one text.
 ---@param args table
----@return mcp-tools.Error?
-local function refusal(args)
+local function check(args)
   if (args.definition == nil) == (args.body == nil) then
-    return errors.new('validation_error', 'definition: give the complete definition, or only its `body`')
+    error(errors.new('validation_error', 'definition: give the complete definition, or only its `body`'), 0)
   end
 end
 
@@ -42,17 +41,11 @@ return {
   reviewed = true,
   previewed = { 'path', 'definition', 'body' },
   preview = function(args, again)
-    local err = refusal(args)
-    if err then
-      return nil, err
-    end
+    check(args)
     return preview(args, again)
   end,
   run = function(ctx, args)
-    local err = refusal(args)
-    if err then
-      return nil, err
-    end
+    check(args)
     return run(ctx, args)
   end,
   render = answer.text,

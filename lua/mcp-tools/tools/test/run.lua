@@ -3,7 +3,6 @@
 local background = require('mcp-tools.editor.process.background')
 local buffers = require('mcp-tools.editor.buffer')
 local command = require('mcp-tools.editor.shell.command')
-local deadline = require('mcp-tools.util.deadline')
 local errors = require('mcp-tools.errors')
 local sessions = require('mcp-tools.util.session')
 local plan = require('mcp-tools.editor.runner.plan')
@@ -27,15 +26,9 @@ local function run_of(ctx, args)
     local text = 'run: there is no run %s; leave it out to start one'
     return run, not run and errors.new('not_found', text:format(utf8.cut(args.run, 200))) or nil
   end
-  local what, err = plan.of(args, ctx.root)
-  if not what then
-    return nil, err
-  end
+  local what = errors.unwrap(plan.of(args, ctx.root))
   redacted_text.learn(ctx, ctx.root) -- before progress reports them
-  local run, busy = runs.start(what, { root = ctx.root, owner = sessions.owner_of(ctx) })
-  if not run then
-    return nil, busy
-  end
+  local run = errors.unwrap(runs.start(what, { root = ctx.root, owner = sessions.owner_of(ctx) }))
   run.unsaved = buffers.unsaved(ctx.root)
   ctx:on_cancel(function()
     runs.cancel(run)
@@ -100,19 +93,13 @@ return {
     if args.run then
       return (args.cancel and 'ends ' or 'waits for ') .. args.run
     end
-    local busy = runs.refusal()
-    if busy then
-      return nil, busy
-    end
+    errors.check(runs.refusal())
     return plan.preview(args, project.root())
   end,
   run = function(ctx, args)
-    local run, err = run_of(ctx, args)
-    if not run then
-      return nil, err
-    end
+    local run = errors.unwrap(run_of(ctx, args))
     run.on_output = redacted_text.progress(ctx)
-    background.await(ctx, run, deadline.bound(ctx, args.timeout_ms))
+    background.await(ctx, run, args.timeout_ms)
     run.on_output = nil
     runs.read_so_far(ctx, run)
     return report.of(run, args)

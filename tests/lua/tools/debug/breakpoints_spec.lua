@@ -41,6 +41,22 @@ describe('breakpoints without a program', function()
     t.eq(all, dap.ok('debug_breakpoints'))
   end)
 
+  it('are set where the code of a function begins, without a line', function()
+    vim.cmd('filetype on')
+    dap.write('sum.lua', 'local M = {}\n--- Adds.\nfunction M.sum(\n  a,\n  b\n)\n  return a + b\nend\nreturn M\n')
+    dap.write('sum.c', 'int sum(int a, int b)\n{\n\n  // Adds.\n  return a + b;\n}\nint one(void) { return 1; }\n')
+    local set = { { symbol = 'M/sum' }, { symbol = 'sum', path = 'sum.c', condition = 'a' }, { symbol = 'one' } }
+    local rows = vim.tbl_map(
+      function(point) return point.path .. ':' .. point.line end,
+      dap.ok('debug_breakpoints', { set = set }).breakpoints
+    )
+    table.sort(rows)
+    t.eq({ 'sum.c:5', 'sum.c:7', 'sum.lua:7' }, rows)
+    dap.fails('not_found', 'no "nothing" in the project', 'debug_breakpoints', { set = { { symbol = 'nothing' } } })
+    local both = { symbol = 'one', path = 'sum.c', line = 7 }
+    dap.fails('validation_error', 'a line or a symbol, and not both', 'debug_breakpoints', { set = { both } })
+  end)
+
   it('are removed by line, by file, or all; a line without one is an error', function()
     dap.set(path, 6, 7, 8)
     local line_2 = { path = path, line = 2 }
@@ -59,7 +75,9 @@ describe('breakpoints without a program', function()
   it('are refused with a reason, all or none', function()
     local cases = {
       { { line = 1 }, 'validation_error', 'exactly one of path and bufnr' },
-      { { path = path }, 'validation_error', 'line' },
+      { { path = path }, 'validation_error', 'a line or a symbol' },
+      { { symbol = 'x', path = dap.root .. '/none.py' }, 'not_found', 'no such file' },
+      { { symbol = '' }, 'validation_error', 'symbol' },
       { { path = path, line = 0 }, 'validation_error', 'line' },
       { { path = path, line = 99 }, 'validation_error', 'line 99 is beyond the end of loop%.py %(16 lines%)' },
       { { path = dap.root .. '/none.py', line = 1 }, 'not_found', 'no such file' },

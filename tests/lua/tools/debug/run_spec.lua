@@ -197,7 +197,7 @@ it('approval is required for what runs or changes something, with a preview', fu
   local point = { path = path, line = 1, condition = 'danger()' }
   local function shown(name, args)
     local def = require('mcp-tools.tools.debug.' .. name)
-    local text, err = def.preview(args)
+    local text, err = t.try(def.preview, args)
     return def.needs_approval(args), text or err.message
   end
   local reason, text = shown('run', { program = path, breakpoints = { point }, expressions = { 'danger(2)' } })

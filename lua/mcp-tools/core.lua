@@ -178,10 +178,7 @@ function M.for_call(kind, name)
     bundled.load(parts.registry, 'resources')
     bundled.load(parts.registry, 'prompts')
   elseif bundled.is_pending('tools') then
-    bundled.load_one(parts.registry, 'tools', name)
-    if vim.startswith(name, prefix()) then
-      bundled.load_one(parts.registry, 'tools', name:sub(#prefix() + 1))
-    end
+    bundled.load_one(parts.registry, 'tools', parts.registry:bare(name))
     if not parts.registry:find_tool(name) then
       bundled.load(parts.registry, 'tools') -- it may be another name of one of them
     end

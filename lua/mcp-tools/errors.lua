@@ -46,6 +46,14 @@ do
   M.codes[code] = code
 end
 
+--- Returns the first line of an Ex command's error, without the source position.
+---@param thrown any
+---@return string
+function M.plain(thrown)
+  local text = tostring(thrown):match('[^\n]*')
+  return text:match('Vim%([%w_]*%):(.*)$') or text:match('Vim:(.*)$') or (text:gsub('^.-:%d+: ', ''))
+end
+
 --- Creates an error value. Throws if the code is unknown.
 ---@param code mcp-tools.ErrorCode
 ---@param message string
@@ -63,6 +71,44 @@ end
 ---@return boolean
 function M.is(value)
   return type(value) == 'table' and M.codes[value.code] ~= nil and type(value.message) == 'string'
+end
+
+--- Returns the results of a function that returns a value, or nil and an error value, which is thrown. A call ends with
+--- the error value that its tool throws.
+---@generic T
+---@param value T?
+---@param err any
+---@param ... any
+---@return T value
+---@return any ...
+function M.unwrap(value, err, ...)
+  if not value then
+    error(err, 0)
+  end
+  return value, err, ...
+end
+
+--- Throws an error value, if there is one.
+---@param err mcp-tools.Error|false|nil
+function M.check(err)
+  if err then
+    error(err, 0)
+  end
+end
+
+--- Calls a function that returns a value, or nil and an error value. An error value that it throws counts as returned.
+---@param fn function
+---@param ... any
+---@return boolean ok
+---@return any value of an error that is not an error value: its traceback
+---@return any err
+function M.try(fn, ...)
+  local ok, value, err = xpcall(fn, debug.traceback, ...)
+  local is_read, is_error = pcall(M.is, value)
+  if not ok and is_read and is_error then
+    return true, nil, value
+  end
+  return ok, value, err
 end
 
 --- Returns whether the name or the arguments were invalid: nothing ran, and the caller can correct the call.

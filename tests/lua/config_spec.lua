@@ -148,18 +148,6 @@ describe('config', function()
   end)
 end)
 
-describe('nearest', function()
-  local nearest = require('mcp-tools.util.suggest')
-
-  it('finds a misspelling and ignores another word', function()
-    t.eq('restart', nearest('restrat', { 'start', 'restart', 'status' }))
-    t.eq('start', nearest('START', { 'start', 'status' }))
-    t.eq('status', nearest('stauts', { 'start', 'status' }))
-    t.eq(nil, nearest('elephant', { 'start', 'status' }))
-    t.eq(nil, nearest('x', {}))
-  end)
-end)
-
 describe('options that mix a list and a map', function()
   after_each(config.reset)
 

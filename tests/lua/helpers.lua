@@ -15,6 +15,11 @@ function t.eq(expected, actual)
   end
 end
 
+---Call a handler. An error value that it throws counts as returned.
+---@return any value
+---@return mcp-tools.Error? err
+function t.try(fn, ...) return select(2, require('mcp-tools.errors').try(fn, ...)) end
+
 ---Assert that a table has these fields, among others.
 ---@param expected table
 ---@param actual table

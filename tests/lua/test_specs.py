@@ -104,3 +104,22 @@ def test_with_plugin(spec: str, variable: str, plugin: str, nvim_program: Path, 
     """The integration works with the plugin."""
     needed = [plugin, "plenary.nvim"] if spec.startswith("callers/") else [plugin]
     run(HERE / f"{spec}_spec.lua", nvim_program, home, **{variable: plugins.path(*needed)})
+
+
+EXPLORERS = {
+    "oil": ["oil.nvim"],
+    "minifiles": ["mini.nvim"],
+    "neo-tree": ["neo-tree.nvim", "nui.nvim", "plenary.nvim"],
+    "NvimTree": ["nvim-tree.lua"],
+    "snacks_picker_input": ["snacks.nvim"],
+    "TelescopePrompt": ["telescope.nvim", "plenary.nvim"],
+}
+"""Filetype → plugins."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("filetype", EXPLORERS)
+def test_with_explorer(filetype: str, nvim_program: Path, home: Home) -> None:
+    """The files that are selected in the plugin are found."""
+    variables = {"EXPLORER": filetype, "EXPLORER_PATH": plugins.path(*EXPLORERS[filetype])}
+    run(HERE / "agents" / "explorers_spec.lua", nvim_program, home, **variables)

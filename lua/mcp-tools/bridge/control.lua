@@ -38,7 +38,7 @@ local M = {}
 ---@field key string by which the process identifies itself when it attaches
 ---@field version? string of Python, if known
 
---- Makes a fault with general advice, or to install if a Python module is missing.
+--- Makes a fault. Its advice is general, or to run the installation if a Python module is missing.
 ---@param message string
 ---@param source? 'command'|'python'|'environment'
 ---@return mcp-tools.bridge.PythonFault
@@ -72,7 +72,7 @@ local function environment(runtime, socket, port, launch)
     MCP_TOOLS_PORT_FALLBACK = '1',
     MCP_TOOLS_INSTANCE_DIR = instances.dir(),
     MCP_TOOLS_HOST = config.get('bridge.host'),
-    -- Variables for the user's other Python must not affect the private environment.
+    -- Variables that the user has set for another Python must not affect the interpreter that this plugin chooses.
     PYTHONPATH = not is_ours and path or false,
     PYTHONHOME = not is_ours and vim.env.PYTHONHOME or false,
   }
@@ -188,7 +188,7 @@ end
 local stop_watch = function() end
 local restart
 
---- Restarts the bridge with a token that another editor of the project has made because a foreign process may know the
+--- Restarts the bridge with a token that another editor of the project has made, because a foreign process may know the
 --- old one. With a restart, all clients notice immediately and no connection keeps the old token.
 ---@param token string
 local function adopt(token)
@@ -227,7 +227,7 @@ local function set_alarm(ms, fn)
   alarm = ms and timer.after(ms, fn --[[@as fun()]])
 end
 
---- Calls a foreign function; logs and shows its error.
+--- Calls a callback; logs and shows its error.
 ---@param what string
 ---@param fn? function
 ---@param ... any
@@ -246,7 +246,8 @@ local function notify_ready()
   end
 end
 
---- Returns a function that calls `on_stop` of the ended bridge's watchers; those of the next bridge stay.
+--- Removes the watchers of the ended bridge, and returns a function that calls their `on_stop`. Those of the next
+--- bridge stay.
 ---@return fun() notify_stopped
 local function take_watchers()
   local ended, callbacks = watchers, stop_callbacks

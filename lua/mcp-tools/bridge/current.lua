@@ -45,8 +45,8 @@ local M = { state = 'stopped', tries = 0, reported = { hello = {} } }
 
 local hook_token ---@type string?
 
---- Returns the token of agents' hooks, which may report events and receive context, but call no tools; nil: all of them
---- are off. It is new after they were off, and in every Neovim.
+--- Returns the token of agents' hooks, which may report events and receive context, but call no tools; nil if all hooks
+--- are off. Each Neovim makes its own, and a new one after the hooks were off.
 ---@return string?
 function M.hook_token()
   local options = config.get('hooks')
@@ -59,9 +59,9 @@ function M.hook_token()
   return hook_token
 end
 
---- Maximum number of tokens of agents; the oldest is revoked.
+--- Maximum number of tokens of agents; the one unused for longest is revoked.
 local MAX_ACP_TOKENS = 64
---- Tokens of agents that plugins start over ACP, the oldest first.
+--- Tokens of agents that plugins start over ACP, the one unused for longest first.
 local acp_tokens = {} ---@type string[]
 
 local listeners = {} ---@type (fun(what: 'clients'?))[]
@@ -101,6 +101,15 @@ function M.is_running()
   return M.process ~= nil and M.state ~= 'stopping'
 end
 
+--- Returns the names of the connected clients.
+---@return string[]
+function M.client_names()
+  local sessions = M.reported.sessions
+  return vim.tbl_map(function(client)
+    return tostring(client.name or '?')
+  end, sessions and sessions.clients or {})
+end
+
 --- Returns the port for clients; nil until the bridge is ready.
 ---@return integer?
 function M.get_port()
@@ -123,6 +132,7 @@ function M.endpoint()
   end
 end
 
+--- Name of our server in the configuration of agents.
 local NAME = 'nvim-tools'
 
 --- Variables that locate the instance file, which has the token; agents do not pass on their whole environment.
@@ -169,6 +179,7 @@ function M.acp_entry(transport)
     table.insert(acp_tokens, token)
     if #acp_tokens > MAX_ACP_TOKENS then
       table.remove(acp_tokens, 1)
+      log.warn('revoked one of more than %d acp_server() tokens; call acp_revoke() when an agent ends', MAX_ACP_TOKENS)
     end
     M.send_acp_tokens()
     local headers = { { name = 'Authorization', value = 'Bearer ' .. token } }
@@ -196,6 +207,19 @@ function M.revoke_acp(entry)
     acp_tokens = kept
     M.send_acp_tokens()
   end
+end
+
+--- Moves the tokens of connected agents to the end.
+---@param clients table[]
+local function order_acp_tokens(clients)
+  local connected, used, unused = {}, {}, {}
+  for _, client in ipairs(clients) do
+    connected[client.holder or ''] = true
+  end
+  for _, token in ipairs(acp_tokens) do
+    table.insert(connected[vim.fn.sha256(token)] and used or unused, token)
+  end
+  acp_tokens = vim.list_extend(unused, used)
 end
 
 --- Sends the bridge the tokens of agents, which it does not store.
@@ -345,10 +369,10 @@ local function new_token(info)
     identity.served(own_identity, info.port)
     return nil
   end
-  local is_new = own_identity.kept_from == wanted or own_identity.token == M.adopted
+  local is_replaced = own_identity.kept_from == wanted or own_identity.token == M.adopted
   M.adopted = nil
-  if is_new then
-    -- The token was already replaced because of this port, or just now because of another one.
+  if is_replaced then
+    -- The token was already replaced because of this port, or another editor has just made it.
     local text = 'another process uses port %d, so the bridge listens on %d; set bridge.port to a free port'
     notify.once('port', 'warn', text:format(wanted, info.port))
     return nil
@@ -430,6 +454,7 @@ local reports = {
   end,
   sessions = function(data)
     M.reported.sessions = data
+    order_acp_tokens(data.clients)
     if data.count > 0 then
       M.client_connected()
     end

@@ -91,10 +91,10 @@ local function find_command(opts, cb)
   end
   find_python(function(python, seen)
     if not python then
-      local here = #seen > 0 and (' (found %s, but none can be used)'):format(table.concat(seen, ', ')) or ''
+      local found = #seen > 0 and (' can be used (found %s)'):format(table.concat(seen, ', ')) or ''
       return cb(
         nil,
-        ('no Python on PATH%s; install Python 3.11 or newer, then run :McpTools install again'):format(here)
+        ('no Python on PATH%s; install Python 3.11 or newer, then run :McpTools install again'):format(found)
       )
     end
     local script = vim.fs.joinpath(project.plugin_dir(), 'scripts', 'install-env')

@@ -57,7 +57,7 @@ local function missing(message)
   return { message = message, advice = 'Run :McpTools install', needs_install = true }
 end
 
--- Maximum duration of an installation in s; an older file is of one that hangs, or from before a reboot.
+-- Maximum duration of an installation in s. An older file belongs to one that hangs, or that a reboot has ended.
 local MAX_INSTALL_TIME = 15 * 60
 
 --- Reads the file that scripts/install-env writes about an installation that is running or has failed.
@@ -103,17 +103,17 @@ function M.environment_fault()
   if unfinished then
     return unfinished
   elseif not stamp then
-    return missing('the Python environment of the bridge is not installed')
+    return missing('Python is not set up')
   elseif not fits then
-    return missing('the Python environment of the bridge belongs to another version of the plugin')
+    return missing('Python is set up for another version of the plugin')
   elseif not uv.fs_access(M.interpreter(dir), 'X') then
     -- A virtual environment refers to the interpreter it was made from, which a system upgrade may remove.
     return missing('the Python interpreter of the environment of the bridge no longer exists')
   end
 end
 
---- Returns the file of the option `python.packages`; a relative path starts at the user's configuration directory.
----@return string? path nil if tools do not run in the private environment
+--- Returns the file of the option `python.packages`. A relative path is relative to the user's configuration directory.
+---@return string? path nil if the option is not set, or tools do not run in the private environment
 function M.packages_file()
   local name = config.get('python.packages')
   if name == nil or config.get('bridge.python') ~= nil then
@@ -127,7 +127,7 @@ function M.packages_file()
   return vim.fs.joinpath(vim.fn.stdpath('config') --[[@as string]], name)
 end
 
---- Returns why the user's packages are not installed as their file says; the bridge runs without them.
+--- Returns why the packages of the option `python.packages` are not installed; the bridge runs without them.
 ---@return mcp-tools.bridge.PythonFault?
 function M.packages_fault()
   local name, python, file = config.get('python.packages'), config.get('bridge.python'), M.packages_file()

@@ -111,7 +111,7 @@ end
 function Process:on_exit(_, code)
   local fault = self.fault
   if not fault and self.state ~= 'stopping' then
-    -- An exit with code 0 is a fault, too: another process stopped it, or it mistook a lost connection for an exit.
+    -- An exit with code 0 is a fault, too: another process stopped it, or it lost the connection to the editor.
     local how = code > 128 and ('signal %d'):format(code - 128) or ('code %d'):format(code)
     fault = ('the process ended with %s%s'):format(how, self.last_problem and (': ' .. self.last_problem) or '')
   end

@@ -61,7 +61,7 @@ local function python()
   local status = bridge_status()
   local version = status.python_version and ('Python %s'):format(status.python_version)
   if install.is_running() then
-    health.info('the environment is being installed')
+    return health.info('the environment is being installed. The bridge starts automatically when it is finished')
   elseif install.last_error() then
     health.warn(
       'the last installation failed: ' .. install.last_error(),
@@ -136,8 +136,8 @@ local function report_state(status)
     report_port(status)
   elseif state == 'waiting' then
     health.warn(('it crashed and will be restarted (attempt %d): %s'):format(status.tries, why), 'See :McpTools log')
-  elseif state == 'failed' and fault.under_way then
-    health.info('it is not running yet: ' .. fault.message)
+  elseif state == 'failed' and (fault.under_way or require('mcp-tools.bridge.install').is_running()) then
+    health.info('it is not running yet: the Python environment is being installed')
   elseif state == 'failed' then
     health.error('it is not running: ' .. why, status.to_do)
   else
@@ -264,7 +264,7 @@ local SECTIONS = {
   { 'Resources and prompts', 'resources_and_prompts' },
   { 'Tools of other plugins', 'found' },
   { 'Terminal agents', 'terminal_agents' },
-  { 'Assistants and other plugins', 'assistants' },
+  { 'Assistants', 'assistants' },
   { 'Tools written in Python', 'python' },
   { 'Mounted servers', 'mounts' },
 }

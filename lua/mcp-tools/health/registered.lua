@@ -22,19 +22,6 @@ local M = {}
 --- For JSON, with the tokenizers of current models.
 local BYTES_PER_TOKEN = 4
 
----@param tool table normalized definition
----@return string[] notes
-local function notes_of(tool)
-  local notes = {}
-  for _, note in ipairs(tool.lint or {}) do
-    table.insert(notes, tostring(note))
-  end
-  for _, gap in ipairs(tool.unchecked or {}) do
-    table.insert(notes, ('%s: %s is not checked: %s'):format(gap.path, gap.keyword, gap.why))
-  end
-  return notes
-end
-
 --- Formats what definitions cost a model that gets them with every request: bytes, and roughly tokens.
 ---@param bytes integer
 ---@return string
@@ -51,7 +38,7 @@ function M.tools()
     sizes[group] = (sizes[group] or 0) + size
     table.insert(groups[group], tool.name)
     count, total = count + 1, total + size
-    for _, note in ipairs(notes_of(tool)) do
+    for _, note in ipairs(tool.lint) do
       table.insert(notes, ('tool %s: %s'):format(tool.name, note))
     end
   end
@@ -248,7 +235,7 @@ end
 --- Checks which terminal agents can find this editor, which are connected, and why others cannot.
 function M.terminal_agents()
   if not config.get('agents') then
-    return health.info('none; the option `agents` names the agents that can find this editor')
+    return health.info('no agent links: the option `agents` is empty (tools work without it)')
   end
   for _, agent in ipairs(require('mcp-tools.agents').status()) do -- start-up cost: not loaded without the option
     report_agent(agent)
@@ -264,44 +251,8 @@ local function is_installed(module)
     or #vim.api.nvim_get_runtime_file(('lua/%s/init.lua'):format(module), false) > 0
 end
 
---- Makes the check of an assistant that gets its tools from a file of `callers/`.
----@param host string
----@param label string
----@return fun()
-local function assistant(host, label)
-  return function()
-    local callers = package.loaded['mcp-tools.callers.assistant'] -- not loaded: no assistant has asked for tools
-    local count = callers and callers.counts[host]
-    if count then
-      return health.ok(('%s has %d of these tools'):format(label, count))
-    end
-    health.info(('%s is installed, but has not asked for these tools: `:h mcp-tools-%s`'):format(label, host))
-  end
-end
-
-local function claudecode()
-  local module = package.loaded['claudecode']
-  local port = type(module) == 'table' and type(module.state) == 'table' and module.state.server and module.state.port
-  if port then
-    local text = 'claudecode.nvim is running (port %s): Claude Code connects to it; the agent `claude` is off meanwhile'
-    return health.ok(text:format(port))
-  end
-  health.info('claudecode.nvim is installed but not running: Claude Code finds this editor if the agent `claude` is on')
-end
-
----@type { [1]: string, [2]: string|fun() }[] module, and its check or what to know of it
-local PLUGINS = {
-  { 'codecompanion', assistant('codecompanion', 'CodeCompanion') },
-  { 'avante', assistant('avante', 'Avante') },
-  { 'mcphub', assistant('mcphub', 'MCP Hub') },
-  { 'claudecode', claudecode },
-  { 'opencode', 'opencode.nvim: its server gets these tools with `integrations = { opencode = true }`' },
-  {
-    'sidekick',
-    'sidekick.nvim: its agents find this editor as from any terminal (option `agents`); its opencode server gets'
-      .. ' these tools with `integrations = { opencode = true }`',
-  },
-}
+--- Assistants that get their tools from files of `callers/`: module, name.
+local ASSISTANTS = { { 'codecompanion', 'CodeCompanion' }, { 'avante', 'Avante' }, { 'mcphub', 'MCP Hub' } }
 
 ---@param server mcp-tools.integration.Status
 local function report_server(server)
@@ -320,24 +271,24 @@ local function report_server(server)
   end
 end
 
---- Checks assistants, plugins for agents, and servers of agents.
+--- Checks assistants, and servers of agents.
 function M.assistants()
-  local plugins = vim.tbl_filter(function(plugin)
-    return is_installed(plugin[1])
-  end, PLUGINS)
-  for _, plugin in ipairs(plugins) do
-    local check = plugin[2]
-    if type(check) == 'string' then
-      health.info(check)
-    else
-      check()
-    end
-  end
+  local callers = package.loaded['mcp-tools.callers.assistant'] -- not loaded: no assistant has asked for tools
   local integrations = package.loaded['mcp-tools.agents.integrations']
-  local servers = integrations and integrations.status() or {}
+  local servers, is_known = integrations and integrations.status() or {}, false
+  for _, assistant in ipairs(ASSISTANTS) do
+    local host, label = unpack(assistant)
+    local count = callers and callers.counts[host]
+    if count then
+      health.ok(('%s has %d of these tools'):format(label, count))
+    elseif is_installed(host) then
+      health.info(('%s is installed, but has not asked for these tools: `:h mcp-tools-%s`'):format(label, host))
+    end
+    is_known = is_known or count ~= nil or is_installed(host)
+  end
   vim.tbl_map(report_server, servers)
-  if #plugins + #servers == 0 then
-    health.info('no known assistant or plugin for agents is installed')
+  if not is_known and #servers == 0 then
+    health.info('no known assistant is installed, and no server of an agent runs')
   end
 end
 

@@ -34,7 +34,7 @@ end
 ---@field module string
 ---@field path string
 
----@type table<mcp-tools.KindOption, { files: mcp-tools.BundledFile[], at: integer }> `at`: ns, time of the reading
+---@type table<mcp-tools.KindOption, mcp-tools.BundledFile[]>
 local found = {}
 
 --- Returns every file of a kind; reads the directory once.
@@ -42,10 +42,10 @@ local found = {}
 ---@return mcp-tools.BundledFile[] sorted by name
 function M.files(kind)
   if found[kind] then
-    return found[kind].files
+    return found[kind]
   end
   local files = {}
-  found[kind] = { files = files, at = vim.uv.hrtime() }
+  found[kind] = files
   local dir = vim.fs.joinpath(project.lua_dir(), kind)
   for path, type_ in vim.fs.dir(dir, { depth = 2 }) do
     local stem = path:match('^(.*)%.lua$')
@@ -62,13 +62,6 @@ function M.files(kind)
     return a.name < b.name
   end)
   return files
-end
-
---- Returns when the directory of a kind was read.
----@param kind mcp-tools.KindOption
----@return integer? ns
-function M.read_at(kind)
-  return found[kind] and found[kind].at
 end
 
 --- Loads the definition of a file.

@@ -176,7 +176,6 @@ end
 ---@field prompts mcp-tools.Offered[]
 ---@field failures mcp-tools.Failure[]
 ---@field sources mcp-tools.SourceReport[]
----@field cache_age_ms table<string, integer> by kind, since the directory of bundled files was read
 ---@field revisions table<mcp-tools.Kind, integer> number of changes of each kind
 ---@field no_bundled_tools boolean the option `tools` switches none on
 ---@field tool_prefix string of published names
@@ -185,17 +184,12 @@ end
 ---@param registry mcp-tools.Registry
 ---@return mcp-tools.Report
 function M.of(registry)
-  local report, ages = {}, {} ---@type table, table<string, integer>
+  local report = {} ---@type table
   for _, row in ipairs(kinds.rows) do
     report[row.kind] = vim.tbl_map(summary, registry:list(row.kind))
   end
-  for _, option in ipairs(kinds.options()) do
-    local at = bundled.read_at(option)
-    ages[option] = at and math.floor((vim.uv.hrtime() - at) / 1e6) or nil
-  end
   report.failures = M.failures(registry)
   report.sources = discovery.report()
-  report.cache_age_ms = ages
   report.revisions = vim.deepcopy(registry.revisions)
   report.no_bundled_tools = selection.is_empty('tools')
   report.tool_prefix = config.get().tool_prefix

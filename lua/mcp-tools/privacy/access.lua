@@ -82,37 +82,17 @@ local INDEX_LIFETIME = 20e6
 ---@type table<string, { path: string|false, at: integer }> false: not a path
 local names, name_count = {}, 0
 
---- Resolves a name. Most new names share few directories, each of which is resolved once.
----@param name string
----@param directories table<string, string|false> filled in
----@return string
-local function resolve(name, directories)
-  local directory, last = name:match('^(/.+)/([^/]+)$')
-  if not directory or last == '.' or last == '..' then
-    return (paths.resolve(name))
-  end
-  if directories[directory] == nil then
-    local path, bad = paths.resolve(directory) -- it may be missing, too
-    directories[directory] = not bad and path
-  end
-  -- Only for a missing file: an existing one may be a link or have another spelling.
-  if directories[directory] and #name <= paths.MAX_PATH and not uv.fs_lstat(name) then
-    return (directories[directory] == '/' and '' or directories[directory]) .. '/' .. last
-  end
-  return (paths.resolve(name))
-end
-
 --- Calls a function with each buffer named like a file and its (recently) resolved path.
 ---@param list integer[]
 ---@param found fun(bufnr: integer, path: string)
 local function each_named(list, found)
-  local now, directories, spent = uv.hrtime(), {}, false
+  local now, spent = uv.hrtime(), false
   for _, bufnr in ipairs(list) do
     local name = api.nvim_buf_get_name(bufnr)
     local entry = names[name]
     if not entry then
       name_count = name_count + 1
-      entry = { path = is_path(name) and resolve(name, directories), at = now }
+      entry = { path = is_path(name) and paths.resolve(name), at = now }
       names[name] = entry
     elseif entry.path and not spent and now - entry.at >= FRESH then
       entry.path, entry.at = paths.resolve(name), now

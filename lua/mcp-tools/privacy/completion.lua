@@ -1,13 +1,12 @@
 --- Completes paths of open buffers and of project files, one directory at a time like a shell.
 
 local access = require('mcp-tools.privacy.access')
+local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
 --- Maximum number of entries returned, and of entries read.
 local MAX_ENTRIES, MAX_SEEN = 1000, 100000
---- Time between two pauses in ns.
-local SLICE = 4e6
 
 --- Returns the paths of open files that start with or contain the prefix.
 ---@param root string
@@ -53,9 +52,8 @@ local function entries_of(root, prefix, cb)
   vim.uv.fs_scandir(
     place,
     vim.schedule_wrap(function(_, handle)
-      local found, seen = {}, 0
-      local function read_slice()
-        local begun = vim.uv.hrtime()
+      time_slice.run(function(pause)
+        local found, seen = {}, 0
         while handle and #found < MAX_ENTRIES and seen < MAX_SEEN do
           local name, kind = vim.uv.fs_scandir_next(handle)
           if not name then
@@ -67,14 +65,11 @@ local function entries_of(root, prefix, cb)
             end
           end
           seen = seen + 1
-          if vim.uv.hrtime() - begun > SLICE then
-            return vim.defer_fn(read_slice, 1)
-          end
+          pause()
         end
         table.sort(found)
         cb(found)
-      end
-      read_slice()
+      end)
     end)
   )
 end

@@ -279,7 +279,7 @@ function M.lines(path, limit, range, cb, judge)
 end
 
 -- Cache for approval questions, which must be shown without waiting for the disk --------------------------------------
--- An entry is valid while the file has the same modification time, size and inode.
+-- An entry is valid while the file has the same stamp.
 
 --- Maximum size of a cached file in bytes.
 M.MAX_CACHED = 4 * 1024 * 1024

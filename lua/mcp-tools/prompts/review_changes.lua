@@ -1,5 +1,6 @@
 --- Prompt: review changes.
 
+local background = require('mcp-tools.editor.background')
 local git = require('mcp-tools.editor.git')
 local git_diff = require('mcp-tools.editor.git.diff')
 local path_completion = require('mcp-tools.privacy.completion')
@@ -33,7 +34,9 @@ end
 local function complete_revision(ctx, prefix)
   local args = { 'for-each-ref', '--format=%(refname:short)', '--sort=-committerdate' }
   vim.list_extend(args, { 'refs/heads', 'refs/tags', 'refs/remotes' })
-  git.run(args, { ctx = ctx, cwd = ctx.root, limit = 64 * 1024 }, function(done)
+  background.run(function(task)
+    return git.await(args, { ctx = task, cwd = ctx.root, limit = 64 * 1024 })
+  end, function(done)
     ctx(vim.tbl_filter(function(name)
       return vim.startswith(name, prefix) and revision.is_name(name)
     end, vim.split('HEAD\n' .. done.stdout, '\n', { trimempty = true })))

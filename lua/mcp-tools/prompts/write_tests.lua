@@ -4,6 +4,7 @@ local buffers = require('mcp-tools.editor.buffer')
 local content = require('mcp-tools.content')
 local path_completion = require('mcp-tools.privacy.completion')
 local access = require('mcp-tools.privacy.access')
+local background = require('mcp-tools.editor.background')
 local excerpt = require('mcp-tools.editor.result.excerpt')
 local symbol_tree = require('mcp-tools.editor.symbol_tree')
 local symbol = require('mcp-tools.editor.symbol')
@@ -42,7 +43,9 @@ local function complete_symbol(ctx, prefix, arguments)
   if not bufnr or not access.buffer(bufnr, ctx.root) then
     return ctx({})
   end
-  ctx:on_cancel(symbol.of_buffer(bufnr, function(file)
+  background.run(function(task)
+    return (symbol.await(task, bufnr, { within = symbol.INTERACTIVE_MS }))
+  end, function(file)
     local values, looked_at = {}, 0
     symbol_tree.each(file and file.tree or {}, function(node)
       local path = symbol_tree.of(node, file.tree)
@@ -53,7 +56,7 @@ local function complete_symbol(ctx, prefix, arguments)
       return looked_at == MAX_NAMES
     end)
     ctx(values)
-  end, { within = symbol.INTERACTIVE_MS }))
+  end)
 end
 
 return {

@@ -30,7 +30,7 @@ local ADVICE = {
   { 'file_read file_edit', 'for files that the user has open' },
   { 'diagnostics_list', 'after edits' },
   { 'test_run', 'for tests' },
-  { 'debug_run', 'for the real values at a line, instead of prints or reading' },
+  { 'debug_run', 'for the real values at a line or in a function, instead of prints or reading' },
   { 'editor_state', 'when the user says "this" or "selected"' },
 }
 

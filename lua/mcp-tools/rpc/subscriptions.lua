@@ -5,6 +5,7 @@
 
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local time_slice = require('mcp-tools.util.time_slice')
 local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
@@ -15,8 +16,6 @@ local M = {}
 M.INTERVAL_MS = 200
 --- Maximum number of URIs of one channel. The bridge has lower limits for each session.
 M.MAX_URIS = 4096
---- ns that a refresh may take before it yields to the event loop.
-M.SLICE_NS = 4e6
 
 ---@class mcp-tools.Subscription
 ---@field uri string
@@ -198,25 +197,21 @@ end
 --- Adapts all watches after definitions were added, replaced or removed. Works in slices, so that many subscriptions
 --- do not block the main thread; a later refresh starts over.
 function Subscriptions:refresh()
-  local running = self.due ~= nil
+  local is_running = self.due ~= nil
   self.due = vim.tbl_values(self.entries)
-  if running then
+  if is_running then
     return
   end
-  local function slice()
-    local stop = uv.hrtime() + M.SLICE_NS
-    repeat
+  time_slice.run(function(pause)
+    while #self.due > 0 do
       local entry = table.remove(self.due)
-      if not entry then
-        self.due = nil
-        return
-      elseif not entry.closed then
+      if not entry.closed then
         refresh_one(self, entry)
       end
-    until uv.hrtime() > stop
-    vim.defer_fn(slice, 1)
-  end
-  slice()
+      pause()
+    end
+    self.due = nil
+  end)
 end
 
 --- Returns whether there is any subscription.

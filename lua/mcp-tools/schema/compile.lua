@@ -24,8 +24,9 @@ local M = {}
 --- Combines checks. Runs all of them if there is a report, otherwise stops at the first failure.
 ---@param checks mcp-tools.schema.Check[]
 ---@param applies? fun(v: any): boolean other values are valid
+---@param decisive? integer after a failure of one of the first checks, later ones are skipped
 ---@return mcp-tools.schema.Check
-local function every(checks, applies)
+local function every(checks, applies, decisive)
   local n = #checks
   return function(v, report)
     if applies and not applies(v) then
@@ -34,7 +35,7 @@ local function every(checks, applies)
     local ok = true
     for i = 1, n do
       if not checks[i](v, report) then
-        if not report then
+        if not report or decisive and i <= decisive then
           return false
         end
         ok = false
@@ -507,32 +508,21 @@ end
 ---@param schema table
 ---@param rest mcp-tools.schema.Check[] the checks are appended to it
 local function add_all(compiler, schema, rest)
-  local function add(applies, ...)
-    local checks = {}
-    for i = 1, select('#', ...) do
-      checks[#checks + 1] = (select(i, ...))
-    end
-    if #checks > 0 then
-      rest[#rest + 1] = not applies and #checks == 1 and checks[1] or every(checks, applies)
-    end
-  end
-  add(nil, numbers(schema), strings(compiler, schema))
-  add(
-    value.is_array,
-    amount(schema.minItems, schema.maxItems, count_items, 'item'),
-    unique(compiler, schema),
-    contains(compiler, schema),
-    items(compiler, schema)
-  )
-  add(
-    value.is_object,
-    required(schema),
-    properties(compiler, schema),
-    by_name(compiler, schema),
-    property_names(compiler, schema),
-    amount(schema.minProperties, schema.maxProperties, size_of, 'property', 'properties'),
-    dependent(compiler, schema)
-  )
+  local of_arrays, of_objects = {}, {}
+  rest[#rest + 1] = numbers(schema)
+  rest[#rest + 1] = strings(compiler, schema)
+  of_arrays[#of_arrays + 1] = amount(schema.minItems, schema.maxItems, count_items, 'item')
+  of_arrays[#of_arrays + 1] = unique(compiler, schema)
+  of_arrays[#of_arrays + 1] = contains(compiler, schema)
+  of_arrays[#of_arrays + 1] = items(compiler, schema)
+  of_objects[#of_objects + 1] = required(schema)
+  of_objects[#of_objects + 1] = properties(compiler, schema)
+  of_objects[#of_objects + 1] = by_name(compiler, schema)
+  of_objects[#of_objects + 1] = property_names(compiler, schema)
+  of_objects[#of_objects + 1] = amount(schema.minProperties, schema.maxProperties, size_of, 'property', 'properties')
+  of_objects[#of_objects + 1] = dependent(compiler, schema)
+  rest[#rest + 1] = #of_arrays > 0 and every(of_arrays, value.is_array) or nil
+  rest[#rest + 1] = #of_objects > 0 and every(of_objects, value.is_object) or nil
 end
 
 -- The compiler ------------------------------------------------------------------------------------------------------
@@ -606,39 +596,6 @@ local function typed(types)
       return true
     end
     return fail(report, nil, 'must be %s, got %s', names, report and value.describe(v))
-  end
-end
-
---- Compiles the checks after whose failure the others are skipped.
-local function gates(schema)
-  local out = {}
-  if schema.const ~= nil then
-    out[#out + 1] = any_of({ schema.const })
-  end
-  if schema.enum then
-    out[#out + 1] = any_of(schema.enum)
-  end
-  if schema.type then
-    out[#out + 1] = typed(keywords.types_of(schema))
-  end
-  return out
-end
-
----@param first mcp-tools.schema.Check[]
----@param rest mcp-tools.schema.Check[]
----@return mcp-tools.schema.Check
-local function joined(first, rest)
-  if #first + #rest == 1 then
-    return first[1] or rest[1]
-  end
-  local n_first, others = #first, every(rest)
-  return function(v, report)
-    for i = 1, n_first do
-      if not first[i](v, report) then
-        return false
-      end
-    end
-    return others(v, report)
   end
 end
 
@@ -718,15 +675,15 @@ function Compiler:check(schema)
   if self.done[schema] then
     return self.done[schema]
   end
-  local rest = {}
-  local target = self.target[schema]
-  if target ~= nil then
-    rest[1] = self:reference(target)
-  end
-  add_all(self, schema, rest)
-  add_combined(self, schema, rest)
-  local first = gates(schema)
-  local check = #first + #rest == 0 and always or joined(first, rest)
+  local checks = {}
+  checks[#checks + 1] = schema.const ~= nil and any_of({ schema.const }) or nil
+  checks[#checks + 1] = schema.enum and any_of(schema.enum) or nil
+  checks[#checks + 1] = schema.type and typed(keywords.types_of(schema)) or nil
+  local decisive, target = #checks, self.target[schema]
+  checks[#checks + 1] = target ~= nil and self:reference(target) or nil
+  add_all(self, schema, checks)
+  add_combined(self, schema, checks)
+  local check = #checks == 0 and always or #checks == 1 and checks[1] or every(checks, nil, decisive)
   self.done[schema] = check
   return check
 end

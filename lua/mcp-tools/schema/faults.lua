@@ -33,15 +33,6 @@ local function is_map(v)
   return true
 end
 
-local function all_strings(list)
-  for _, item in ipairs(list) do
-    if type(item) ~= 'string' then
-      return false
-    end
-  end
-  return true
-end
-
 ---@param is_valid fun(v: any): boolean
 ---@param message string
 ---@return fun(v: any): string?
@@ -49,10 +40,6 @@ local function rule(is_valid, message)
   return function(v)
     return not is_valid(v) and message or nil
   end
-end
-
-local function is_names(v)
-  return is_list(v) and all_strings(v)
 end
 
 --- Returns why a keyword's value is invalid. `inspect` checks the schemas inside of maps and lists.
@@ -70,9 +57,9 @@ local form = {
     end
   end,
   map = rule(is_map, 'must map names to schemas'),
-  strings = rule(is_names, 'must be a list of names'),
+  strings = rule(value.is_strings, 'must be a list of names'),
   lists = rule(function(v)
-    return is_map(v) and vim.iter(vim.tbl_values(v)):all(is_names)
+    return is_map(v) and vim.iter(vim.tbl_values(v)):all(value.is_strings)
   end, 'must map names to lists of names'),
   list = rule(is_list, 'must be a list'),
   string = rule(value.is_of_type.string, 'must be a string'),

@@ -17,14 +17,9 @@ local NIL, EMPTY_DICT = vim.NIL, getmetatable(vim.empty_dict())
 
 local M = {}
 
----@class mcp-tools.Unchecked a keyword that is not checked, and why
----@field path string
----@field keyword string
----@field why string
-
 ---@class mcp-tools.Validator
 ---@field schema table|boolean
----@field unchecked mcp-tools.Unchecked[]
+---@field unchecked mcp-tools.Fault[] patterns that are not checked
 ---@field private compiler mcp-tools.schema.Compiler?
 ---@field private plans table<table, mcp-tools.schema.Plan>? set with the compiler
 ---@field private run integer? number of calls of `fill`
@@ -270,34 +265,11 @@ end
 
 --- Marks empty tables in a value from Lua as objects where the schema requires it.
 ---@param v any not changed
----@return any value the value itself if nothing changes, otherwise a copy with `vim.empty_dict()` for empty objects
+---@return any value a copy with `vim.empty_dict()` for empty objects
 function Validator:shape(v)
-  if not value.is_ambiguous(v) then
-    return v
-  end
   local copy = value.copy(v)
   self:begin():run(nil, self.walk, self, self.schema, copy, 0, false)
   return copy
-end
-
---- With only these keywords, a default can be checked without compiling the schema.
-local PLAIN = { type = true, default = true, description = true, minimum = true, maximum = true, enum = true }
-
-local function has_simple_valid_default(schema)
-  for keyword in pairs(schema) do
-    if not PLAIN[keyword] then
-      return false
-    end
-  end
-  local default, kind = schema.default, value.kind(schema.default)
-  if type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
-    return false
-  elseif
-    type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default))
-  then
-    return false
-  end
-  return schema.type == kind or schema.type == 'integer' and value.is_integer(default)
 end
 
 --- Returns why a default does not match its own schema.
@@ -305,7 +277,7 @@ end
 ---@return string?
 function Validator:misfit(schema)
   local default = schema.default
-  if default == nil or default == NIL or has_simple_valid_default(schema) then
+  if default == nil or default == NIL then
     return nil
   end
   local compiler = self:begin()
@@ -335,25 +307,25 @@ function Validator:misfits()
 end
 
 --- Returns the patterns that cannot be translated.
----@return mcp-tools.Unchecked[]
+---@return mcp-tools.Fault[]
 local function unchecked_of(schema)
   local out = {}
-  local function try(source, path, keyword)
+  local function try(source, field)
     local translated, why = require('mcp-tools.util.regex').translate(source)
     if not translated then
-      out[#out + 1] = { path = path, keyword = keyword, why = why }
+      out[#out + 1] = { field = field, message = 'the pattern is not checked: ' .. why }
     end
   end
   faults.each_schema(schema, '', {}, function(part, path)
     if part.pattern then
-      try(part.pattern, keywords.join(path, 'pattern'), 'pattern')
+      try(part.pattern, keywords.join(path, 'pattern'))
     end
     for source in pairs(part.patternProperties or {}) do
-      try(source, keywords.join(keywords.join(path, 'patternProperties'), source), 'patternProperties')
+      try(source, keywords.join(keywords.join(path, 'patternProperties'), source))
     end
   end)
   table.sort(out, function(a, b)
-    return a.path < b.path
+    return a.field < b.field
   end)
   return out
 end

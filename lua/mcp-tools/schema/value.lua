@@ -82,6 +82,14 @@ M.is_of_type = {
   object = M.is_object,
 }
 
+--- Returns whether a value is a list of strings.
+---@param value any
+---@return boolean
+function M.is_strings(value)
+  return type(value) == 'table'
+    and (next(value) == nil or vim.islist(value) and vim.iter(value):all(M.is_of_type.string))
+end
+
 ---@param types string[]
 ---@param v any
 ---@return boolean
@@ -193,36 +201,8 @@ function M.names(object)
   return names
 end
 
---- Maximum number of tables searched for an empty one; after that one is assumed. Maximum depth of JSON.
-local MAX_SEARCHED, MAX_LEVELS = 10000, 128
-
----@param value table
----@param left integer
----@param level integer
----@return boolean found
----@return integer left
-local function has_empty(value, left, level)
-  if left <= 0 or next(value) == nil then
-    return getmetatable(value) ~= EMPTY_DICT, left
-  end
-  for _, item in pairs(value) do
-    if type(item) == 'table' and level < MAX_LEVELS then
-      local found
-      found, left = has_empty(item, left - 1, level + 1)
-      if found then
-        return true, left
-      end
-    end
-  end
-  return false, left
-end
-
---- Returns whether a value contains an empty table that could be an array or an object. True for large values.
----@param value any
----@return boolean
-function M.is_ambiguous(value)
-  return type(value) == 'table' and (has_empty(value, MAX_SEARCHED, 1))
-end
+--- Maximum depth of JSON.
+local MAX_LEVELS = 128
 
 ---@param value any
 ---@param above table<table, table> tables that contain this one → their copies

@@ -2,13 +2,9 @@
 
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
-local lru = require('mcp-tools.util.lru')
 local source = require('mcp-tools.registry.source')
 
 local M = {}
-
---- Maximum number of cached views; creating one is cheap.
-local MAX_VIEWS = 64
 
 ---@class mcp-tools.Scope what a client requested, as the bridge sends it
 ---@field tools string[]? names of groups and tools, with or without the prefix; nil = all
@@ -21,12 +17,12 @@ local MAX_VIEWS = 64
 ---@field off table<string, true>
 ---@field read_only boolean
 
----@class mcp-tools.View what one client sees; views with equal keys are the same table while cached
----@field key string
+---@class mcp-tools.View what one client sees
+---@field client string? its name
+---@field scope mcp-tools.Scope?
 ---@field catalogue 'direct'|'search'
 ---@field agent string? name of a terminal agent, whose tools are the only ones
 ---@field private rules mcp-tools.ScopeRule[] a tool must pass all of them
----@field private empty_logged boolean? an empty scope has been logged
 local View = {}
 View.__index = View
 
@@ -132,37 +128,10 @@ function View:filter(list)
   local seen = vim.tbl_filter(function(definition)
     return self:allows(definition)
   end, list)
-  if #seen == 0 and #list > 0 and not self.empty_logged then
-    self.empty_logged = true
-    log.warn('a client sees no tool: no enabled tool is in its scope (%s)', (self.key:gsub('\n', ' ')))
+  if #seen == 0 and #list > 0 then
+    log.warn('a client sees no tool: no enabled tool is in its scope: %s', vim.inspect(self.scope or self.client))
   end
   return seen
-end
-
---- Returns the view of a terminal agent, which does not depend on options.
----@param name string
----@return mcp-tools.View
-local function agent_view(name)
-  return setmetatable({ key = 'agent=' .. name, catalogue = 'direct', agent = name, rules = {} }, View)
-end
-
-local options ---@type table? the options of the cached views
-local views = lru(MAX_VIEWS)
-
----@param scope mcp-tools.Scope?
----@param client_options table? the option `clients.<name>`
----@param key string
----@return mcp-tools.View
-local function make(scope, client_options, key)
-  local rules = {}
-  if scope and (scope.tools or scope.read_only) then
-    table.insert(rules, rule_of(scope.tools, scope.read_only))
-  end
-  if client_options then
-    table.insert(rules, rule_of(client_options.tools, client_options.readonly))
-  end
-  local catalogue = scope and scope.catalogue or client_options and client_options.catalogue or config.get().catalogue
-  return setmetatable({ key = key, catalogue = catalogue, rules = rules }, View)
 end
 
 --- Returns the view of a client; nil if it sees all tools directly.
@@ -170,28 +139,23 @@ end
 ---@param client string? name as the client reports it
 ---@return mcp-tools.View?
 function M.view(scope, client)
-  if scope and scope.agent then
-    return agent_view(scope.agent)
+  if scope and scope.agent then -- does not depend on options
+    return setmetatable({ catalogue = 'direct', agent = scope.agent, rules = {} }, View)
   end
-  local now = config.get()
-  local client_options = client and now.clients[client]
-  if not scope and not client_options and now.catalogue == 'direct' then
+  local options = client and config.get().clients[client]
+  if not scope and not options and config.get().catalogue == 'direct' then
     return nil
   end
-  if options ~= now then
-    options, views = now, lru(MAX_VIEWS)
+  local rules, catalogue = {}, config.get().catalogue
+  if options then
+    table.insert(rules, rule_of(options.tools, options.readonly))
+    catalogue = options.catalogue or catalogue
   end
-  local key = ('%s readonly=%s catalogue=%s'):format(
-    scope and scope.tools and 'tools=' .. vim.json.encode(scope.tools) or 'all tools',
-    tostring(scope and scope.read_only or false),
-    scope and scope.catalogue or '*'
-  ) .. (client_options and '\nclients.' .. client or '')
-  local view = views:get(key)
-  if not view then
-    view = make(scope, client_options, key)
-    views:set(key, view)
+  if scope and (scope.tools or scope.read_only) then
+    table.insert(rules, rule_of(scope.tools, scope.read_only))
   end
-  return view
+  catalogue = scope and scope.catalogue or catalogue
+  return setmetatable({ client = client, scope = scope, catalogue = catalogue, rules = rules }, View)
 end
 
 return M

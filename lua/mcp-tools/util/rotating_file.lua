@@ -13,19 +13,14 @@ local M = {}
 local OWNER_ONLY = tonumber('600', 8)
 local OWNER_ONLY_DIR = tonumber('700', 8)
 
---- Delay of a batch in ms, and maximum number of its lines: a batch of any size costs three file operations.
-local BATCH_MS, BATCH_LINES = 200, 256
---- Maximum number of lines not formatted yet: their data may be large, and a call may wait for them.
-local SLICE = 8
+--- Delay of a batch in ms: a batch of any size costs three file operations.
+local BATCH_MS = 200
 
 ---@class mcp-tools.RotatingFile
 ---@field path fun(): string
 ---@field max_bytes integer
 ---@field queue (string|fun(pause: fun()): string)[] not yet in the file
----@field private formatted integer number of formatted lines at the beginning of the queue
----@field private formatting boolean? the other lines are being formatted
----@field private format_scheduled boolean?
----@field private writes boolean? the lines are written when all are formatted
+---@field private formatting boolean? the queue is being formatted and will be written
 ---@field private waiting fun()[] called when everything is written
 ---@field failed string? why the last batch could not be written
 ---@field private scheduled boolean? the next batch is written in a moment
@@ -37,7 +32,7 @@ RotatingFile.__index = RotatingFile
 ---@param opts { path: (fun(): string), max_bytes: integer }
 ---@return mcp-tools.RotatingFile
 function M.new(opts)
-  local self = { path = opts.path, max_bytes = opts.max_bytes, queue = {}, formatted = 0, waiting = {} }
+  local self = { path = opts.path, max_bytes = opts.max_bytes, queue = {}, waiting = {} }
   return setmetatable(self, RotatingFile)
 end
 
@@ -55,10 +50,9 @@ function RotatingFile:rotate(is_full)
   end
 end
 
---- Appends the queued lines, which are formatted.
-function RotatingFile:append()
-  local text, target = table.concat(self.queue, '\n') .. '\n', self.path()
-  self.queue, self.formatted = {}, 0
+---@param text string
+function RotatingFile:append(text)
+  local target = self.path()
   local function is_full()
     local stat = uv.fs_stat(target)
     return stat ~= nil and stat.size > 0 and stat.size + #text > self.max_bytes
@@ -78,18 +72,6 @@ function RotatingFile:append()
   self.failed = err
 end
 
---- Writes the queued lines, which are formatted, and calls the waiting callbacks.
-function RotatingFile:write()
-  if #self.queue > 0 then
-    self:append()
-  end
-  local waiting = self.waiting
-  self.waiting = {}
-  for _, go_on in ipairs(waiting) do
-    go_on()
-  end
-end
-
 ---@param line string|fun(pause: fun()): string
 ---@param pause fun()
 ---@return string
@@ -101,36 +83,32 @@ local function text_of(line, pause)
   return ok and text or 'cannot format a line: ' .. tostring(text):gsub('%c', ' ')
 end
 
---- Formats the queued lines and writes full batches.
----@param now? boolean at once, before this returns
-function RotatingFile:format(now)
+--- Formats and writes the queue, then calls the waiting callbacks.
+---@param now? boolean before this returns
+function RotatingFile:flush(now)
   if self.formatting and not now then
     return -- it writes the whole queue
   end
   self.formatting = true
   time_slice.run(function(pause)
-    while self.formatted < #self.queue do
-      local queue, n = self.queue, self.formatted + 1
-      local text = text_of(queue[n], pause)
+    local queue, texts = self.queue, {}
+    while #texts < #queue do
+      texts[#texts + 1] = text_of(queue[#texts + 1], pause)
       if self.queue ~= queue then
-        return -- Neovim is exiting and has formatted them synchronously
+        return -- Neovim is exiting and has written them synchronously
       end
-      queue[n], self.formatted = text, n
       pause()
     end
-    self.formatting = false
-    if self.writes or #self.queue >= BATCH_LINES then
-      self.writes = false
-      self:write()
+    self.queue, self.formatting = {}, false
+    if #texts > 0 then
+      self:append(table.concat(texts, '\n') .. '\n')
+    end
+    local waiting = self.waiting
+    self.waiting = {}
+    for _, go_on in ipairs(waiting) do
+      go_on()
     end
   end, now)
-end
-
---- Writes the queue.
----@param now? boolean before this returns
-function RotatingFile:flush(now)
-  self.writes = true
-  self:format(now)
 end
 
 --- Writes the queue synchronously when Neovim exits: nothing would run later.
@@ -152,13 +130,6 @@ end
 ---  meanwhile; its error is written instead
 function RotatingFile:add(line)
   table.insert(self.queue, line)
-  if not self.formatting and not self.format_scheduled and #self.queue - self.formatted >= SLICE then
-    self.format_scheduled = true
-    vim.schedule(function()
-      self.format_scheduled = false
-      self:format()
-    end)
-  end
   if not self.scheduled then
     self.scheduled = true
     vim.defer_fn(function()

@@ -39,7 +39,7 @@ describe('python', function()
   it('needs an installation when the environment is missing', function()
     local runtime, fault = resolve()
     t.eq(nil, runtime)
-    t.matches('not installed', fault.message)
+    t.matches('not set up', fault.message)
     t.eq('Run :McpTools install', fault.advice)
     t.eq(true, fault.needs_install)
   end)
@@ -118,7 +118,7 @@ describe('python', function()
     t.eq({ 'Run :McpTools install', true }, { fault.advice, fault.needs_install })
 
     for _, text in ipairs({ '{}', '', '{"pid": "x"}', '[]', 'no JSON' }) do
-      t.matches('is not installed', after(text).message)
+      t.matches('is not set up', after(text).message)
     end
 
     local dir = make_environment()

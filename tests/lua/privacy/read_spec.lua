@@ -166,6 +166,12 @@ describe('a file in the read cache', function()
     t.eq({ { nil, 'the file is being read', read.READING }, { 'one' } }, { at_first, then_ })
     project.write('a.txt', 'other')
     t.eq({ 'other' }, select(2, known(path)))
+    local mtime = vim.uv.fs_stat(path).mtime
+    vim.uv.fs_utime(project.write('a.txt', 'OTHER'), mtime.sec, mtime.sec)
+    t.eq({ 'OTHER' }, select(2, known(path)))
+    project.write('a.txt', 'third') -- in place, with its earlier time
+    vim.uv.fs_utime(path, mtime.sec, mtime.sec)
+    t.eq({ 'third' }, select(2, known(path)))
     vim.uv.fs_unlink(path)
     t.eq({ nil, 'ENOENT' }, { then_[2], select(2, known(path))[3] })
   end)

@@ -7,31 +7,25 @@ local wire = require('mcp-tools.rpc')
 
 local uv = vim.uv
 
-local function busy(ms)
-  local till = uv.hrtime() + ms * 1e6
-  while uv.hrtime() < till do
-  end
-end
-
 --- What blocks the main thread before a handler can start.
 ---@type table<string, table>
 local SLOW = {
   ['judging its arguments'] = {
     needs_approval = function()
-      busy(80)
+      uv.sleep(80)
       return false
     end,
   },
   ['making its state'] = {
     annotations = { read_only = true },
     state = function()
-      busy(80)
+      uv.sleep(80)
       return {}
     end,
   },
   ['something else in between'] = {
     needs_approval = function()
-      vim.schedule(function() busy(80) end)
+      vim.schedule(function() uv.sleep(80) end)
       vim.wait(20)
       return false
     end,
@@ -96,7 +90,7 @@ describe('a call from a bridge', function()
   it('asks no question when it is already too late', function()
     local gateway, result = core.get().gateway, nil
     local function needs_approval()
-      busy(80)
+      uv.sleep(80)
       return true
     end
     local asked = t.calls(gateway, 'ask', function() result = execute({ needs_approval = needs_approval }, 40) end)

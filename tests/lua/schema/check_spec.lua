@@ -196,7 +196,7 @@ describe('faults of a schema', function()
     local validator =
       compile({ properties = { a = { pattern = '\\bx' } }, patternProperties = { ['(x)\\1'] = { type = 'string' } } })
     t.ok(validator:check({ a = 'y', b = 1 }))
-    t.eq({ 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' }, t.field('path', validator.unchecked))
+    t.eq({ 'patternProperties["(x)\\\\1"]', 'properties.a.pattern' }, t.field('field', validator.unchecked))
     -- A property that such a pattern may have matched is allowed.
     t.ok(compile({ patternProperties = { ['\\bx'] = true }, additionalProperties = false }):check({ y = 1 }))
   end)

@@ -83,9 +83,15 @@ end
 ---@return string?, mcp-tools.Error?
 function M.previewed(definition, args)
   local fault, text, err
-  local function again(why) fault = fault or why end
+  local is_due = true
+  local function again(why)
+    fault, is_due = fault or why, true
+  end
   t.wait(function()
-    text, err = definition.preview(args, again)
+    if is_due then
+      is_due = false
+      text, err = t.try(definition.preview, args, again)
+    end
     return fault or not text or not text:find('diff appears here')
   end, 8000, 'the preview')
   if fault then

@@ -10,7 +10,9 @@ local M = {}
 
 --- Begins a test without an earlier review: answers right after one are ignored.
 function M.reset()
-  package.loaded['mcp-tools.ui.review'], package.loaded['mcp-tools.command.review'] = nil, nil
+  for _, name in ipairs({ 'ui.review', 'ui.review.screen', 'command.review' }) do
+    package.loaded['mcp-tools.' .. name] = nil
+  end
   project.open()
   vim.cmd('messages clear')
   M.ends = {} -- outcomes

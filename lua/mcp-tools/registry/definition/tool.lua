@@ -34,7 +34,6 @@ local M = {}
 ---@field handler function
 ---@field check mcp-tools.Validator? of the arguments; nil if a mounted server checks them
 ---@field check_output mcp-tools.Validator?
----@field unchecked mcp-tools.Unchecked[] keywords that are not checked; paths begin at the field
 ---@field lint string[] what should be changed
 ---@field adapts boolean? arguments in another form than the schema has are converted (calls/kinds/tool.lua)
 ---@field prepare? fun(args: table): table?, mcp-tools.Error? converts arguments before they are checked
@@ -113,12 +112,8 @@ local function add_all(list, field, found)
   end
 end
 
---- The findings of a definition and its schemas so far.
----@class mcp-tools.Intake: mcp-tools.Findings
----@field unchecked mcp-tools.Unchecked[]
-
 --- Checks and compiles one schema of a definition.
----@param intake mcp-tools.Intake
+---@param intake mcp-tools.Findings
 ---@param field 'args'|'input_schema'|'output_schema'
 ---@param raw table
 ---@param is_bundled boolean? skips checks that a spec has made
@@ -138,14 +133,12 @@ local function take_schema(intake, field, raw, is_bundled)
   if not is_bundled then
     add_all(intake.lint, field, validator:misfits())
   end
-  for _, gap in ipairs(validator.unchecked) do
-    table.insert(intake.unchecked, { path = definition_path(field, gap.path), keyword = gap.keyword, why = gap.why })
-  end
+  add_all(intake.lint, field, validator.unchecked)
   return published, validator
 end
 
 --- Checks the schemas of a mounted tool, which are published as they are. A tool may lack its output schema.
----@param intake mcp-tools.Intake
+---@param intake mcp-tools.Findings
 ---@param def table
 ---@param made table
 local function take_foreign(intake, def, made)
@@ -163,7 +156,7 @@ local function take_foreign(intake, def, made)
 end
 
 --- Checks and compiles the schema of the arguments, from either form.
----@param intake mcp-tools.Intake
+---@param intake mcp-tools.Findings
 ---@param def table
 ---@param closed boolean?
 ---@return table? published
@@ -202,11 +195,10 @@ end
 ---@return string? err all faults, one per line: `tool 'x': args.n.type: …`
 function M.normalize(def, closed, mounted)
   local rules = mounted and MOUNTED_RULES or RULES
-  local given, found, err = common.begin('tool', def, rules, { 'name', 'description' }, 'execute')
+  local given, intake, err = common.begin('tool', def, rules, { 'name', 'description' }, 'execute')
   if not given then
     return nil, err
   end
-  local intake = found --[[@as mcp-tools.Intake]]
   common.check_name(given.name, '^[%w_]+$', 'A-Z, a-z, 0-9 and _; some clients rename such tools', intake)
   if given.args ~= nil and given.input_schema ~= nil then
     common.note(intake.faults, 'input_schema', 'cannot be used together with args')
@@ -214,8 +206,7 @@ function M.normalize(def, closed, mounted)
   if type(given.annotations) == 'table' then
     common.check_fields(given.annotations, ANNOTATION_RULES, {}, intake, 'annotations')
   end
-  intake.unchecked = {}
-  local made = { adapts = closed, unchecked = intake.unchecked, handler = given.run or given.execute }
+  local made = { adapts = closed, handler = given.run or given.execute }
   if mounted then
     take_foreign(intake, given, made)
   else

@@ -23,8 +23,7 @@ from tests.support.shared import bridge_of
 @pytest.fixture(params=["mcp", "lua"])
 def way(request: pytest.FixtureRequest) -> Way:
     """Whether tools are called over MCP or from Lua."""
-    chosen: Way = request.param
-    return chosen
+    return request.param
 
 
 @pytest.fixture

@@ -33,9 +33,7 @@ async def test_a_python_tool_is_listed_with_its_schemas_and_annotations(shared: 
             "a": {"type": "integer", "description": "The one."},
             "b": {"type": "integer", "description": "The other", "default": 2},
         }
-        assert added.output_schema is not None
         assert set(added.output_schema["properties"]) == {"sum", "words"}
-        assert added.annotations is not None
         assert added.annotations.read_only_hint is True
         assert "nvim__py_private" not in tools
         result = await client.call_tool("nvim_py_add", {"a": 1})
@@ -67,7 +65,6 @@ async def test_content_blocks_and_whole_results_arrive(shared: Bridge) -> None:
         assert isinstance(image, types.ImageContent)
         assert base64.b64decode(image.data) == b"\0\1"
         assert (text_of(result), result.is_error) == ("no", True)
-        assert result.meta is not None
         assert result.meta["x/y"] == 1
         assert (await client.call_tool("nvim_py_value", {"kind": "none"})).content == []
         assert text_of(await client.call_tool("nvim_py_value", {"kind": "huge"})) == f'{{"n":[{2**60}]}}'

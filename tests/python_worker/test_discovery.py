@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.bridge import INIT
 from tests.support.nvim import Nvim
-from tests.support.python_worker import Caller, worker_status
+from tests.support.python_worker import Caller, is_alive, worker_status
 
 Editor = Callable[..., Awaitable[Nvim]]
 
@@ -167,14 +167,6 @@ def editor(spawn_nvim: Editor, plugin: Path) -> Editor:
     return begin
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 def project_of(home: Any) -> Path:
     """A project with a directory for modules."""
     project: Path = home.make("cwd")
@@ -195,22 +187,19 @@ def write(plugin: Path, file: str, name: str, says: str = "hello") -> Path:
 async def tools_of(nvim: Nvim) -> list[str]:
     """The registered tools after a scan."""
     await nvim.wait_for(SCANNED, timeout=40_000)
-    names: list[str] = await nvim.lua(LIST)
-    return names
+    return await nvim.lua(LIST)
 
 
 async def failures_of(nvim: Nvim) -> list[str]:
     code = "return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())"
-    found: list[str] = await nvim.lua(code)
-    return found
+    return await nvim.lua(code)
 
 
 async def refresh(nvim: Nvim) -> list[str]:
     """The registered tools after another scan."""
     await nvim.lua(REFRESH)
     await nvim.wait_for("return _G.scanned", timeout=40_000)
-    names: list[str] = await nvim.lua(LIST)
-    return names
+    return await nvim.lua(LIST)
 
 
 async def test_cached_tools_are_listed_without_a_process(editor: Editor, plugin: Path) -> None:
@@ -344,8 +333,7 @@ async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Ed
         await nvim.lua("vim.cmd.write()")
         await nvim.wait_for("return _G.scanned", timeout=20_000)
         await nvim.lua("vim.wait(0)")  # runs what is scheduled
-        texts: list[str] = await nvim.lua("return notified")
-        return texts
+        return await nvim.lua("return notified")
 
     good = TOOL.format(name="one", says="x").splitlines()
     assert await notified(*good, "def f(:") == [f"[mcp-tools] {path}:8: SyntaxError: invalid syntax"]

@@ -14,7 +14,7 @@ import pytest
 from tests.support.bridge import Bridge
 from tests.support.environment import lock_hash, pretend
 from tests.support.nvim import Nvim
-from tests.support.python_worker import AT_WORK, INIT, Caller, Way, caller, loaded, worker_status
+from tests.support.python_worker import AT_WORK, INIT, Caller, Way, caller, is_alive, loaded, worker_status
 
 Start = Callable[..., Awaitable[Bridge]]
 
@@ -37,14 +37,6 @@ if sys.argv[0] == "mcp-tools":  # in the worker, not in the scanner
 async def slow_one():
     "Belongs to a module that takes long."
 """
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def gone(pid: int) -> None:

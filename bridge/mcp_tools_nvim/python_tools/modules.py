@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -27,26 +26,6 @@ except Exception as __mcp_tool_error__: {FAULTS}.append((%r, %d, __mcp_tool_erro
 
 class UntrustedError(Exception):
     """The file is not the one that the user trusts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Location of a module: either `path` or `module`.
-
-    Attributes:
-        path: a file outside any package.
-        module: name of an importable module.
-        sha256: required hash of the file.
-    """
-
-    path: str | None = None
-    module: str | None = None
-    sha256: str | None = None
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Source:
-        """Returns the source that Neovim sent."""
-        return cls(fields.get("path"), fields.get("module"), fields.get("sha256"))
 
 
 def prepare_process() -> None:
@@ -101,16 +80,15 @@ def guarded(statement: ast.stmt) -> ast.stmt:
     return guard
 
 
-def load(source: Source) -> ModuleType:
-    """Import a source; raises whatever its code raises."""
-    if source.path is not None:
-        return run_file(source.path, source.sha256)
-    return importlib.import_module(source.module or "")
+def load(source: Mapping[str, Any]) -> ModuleType:
+    """Import a source that Neovim sent; raises whatever its code raises.
 
-
-def file_of(module: ModuleType) -> str | None:
-    """Returns the file of a module."""
-    return getattr(module, "__file__", None)
+    Args:
+        source: `path` of a file outside any package, with its required `sha256`, or name of a `module`.
+    """
+    if path := source.get("path"):
+        return run_file(path, source.get("sha256"))
+    return importlib.import_module(source["module"])
 
 
 def tools_of(module: ModuleType) -> dict[str, Callable[..., Any]]:

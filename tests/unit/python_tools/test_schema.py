@@ -48,8 +48,7 @@ class Garden:
 
 
 def properties(function: Any) -> dict[str, Any]:
-    found: dict[str, Any] = definition(mcp_tool(description="d")(function))["input_schema"]["properties"]
-    return found
+    return definition(mcp_tool(description="d")(function))["input_schema"]["properties"]
 
 
 def test_a_definition_is_made_from_the_signature_and_docstring() -> None:
@@ -159,6 +158,15 @@ def test_objects_are_inlined_and_recursive_types_referenced() -> None:
         jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
 
 
+def test_names_of_keywords_are_names_of_parameters_too() -> None:
+    def draw(default: Point, enum: list[Point], title: Point) -> None: ...
+
+    schema = definition(mcp_tool(description="d")(draw))["input_schema"]
+    assert "$ref" not in json.dumps(schema)
+    assert schema["properties"]["default"]["properties"].keys() == {"x", "label"}
+    assert schema["properties"]["title"] == schema["properties"]["default"]
+
+
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
@@ -167,7 +175,6 @@ def test_objects_are_inlined_and_recursive_types_referenced() -> None:
         (list[int], None),
         (dict, None),
         (Result, None),
-        (list[str], None),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
         (
             Point,

@@ -120,8 +120,7 @@ class Bench:
 
     async def result(self, call: str) -> dict[str, Any]:
         (outcome,) = await self.wire.received("remote_result", call)
-        found: dict[str, Any] = outcome
-        return found
+        return outcome
 
 
 @pytest.fixture
@@ -236,7 +235,7 @@ async def test_a_file_with_another_hash_is_not_run(tmp_path: Path) -> None:
     path.write_text("raise SystemExit('it ran')")
 
     with pytest.raises(modules.UntrustedError):
-        modules.load(modules.Source(path=str(path), sha256="0" * 64))
+        modules.load({"path": str(path), "sha256": "0" * 64})
 
 
 async def test_type_hints_are_the_same_as_after_an_import(tmp_path: Path) -> None:
@@ -244,4 +243,4 @@ async def test_type_hints_are_the_same_as_after_an_import(tmp_path: Path) -> Non
     for name, begin, hint in (("a", "", int), ("b", "from __future__ import annotations\n", "int")):
         path = tmp_path / f"{name}.py"
         path.write_text(begin + body)
-        assert hint == modules.load(modules.Source(path=str(path))).HINT
+        assert hint == modules.load({"path": str(path)}).HINT

@@ -54,8 +54,8 @@ def scan(fields: dict[str, Any]) -> dict[str, Any]:
     begin = time.perf_counter()
     found: dict[str, Any] = {"key": fields["key"], "tools": []}
     try:
-        module = modules.load(modules.Source.of(fields))
-        found["path"] = modules.file_of(module)
+        module = modules.load(fields)
+        found["path"] = getattr(module, "__file__", None)
         found["tools"], found["faults"] = described(module)
     except modules.UntrustedError as error:
         found["error"] = str(error)

@@ -66,11 +66,13 @@ def inlined(schema: Any, small: dict[str, Any]) -> Any:
     if name in small:
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         return inlined(small[name] | beside, small)
-    return {
-        key: value if key in DATA else inlined(value, small)
-        for key, value in schema.items()
-        if not (key == "title" and isinstance(value, str))
-    }
+    found = {key: value for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    for key, value in found.items():
+        if key == "properties" and isinstance(value, dict):  # their names may be those of keywords
+            found[key] = {each: inlined(of, small) for each, of in value.items()}
+        elif key not in DATA:
+            found[key] = inlined(value, small)
+    return found
 
 
 def references(schema: Any) -> set[str]:

@@ -59,26 +59,12 @@ class Running:
     reason: str | None = None
 
 
-class Modules:
-    """Imported modules; each is imported once, even if several threads need it."""
-
-    def __init__(self) -> None:
-        self._modules: dict[str, ModuleType] = {}
-        self._locks: dict[str, threading.Lock] = {}
-
-    def get(self, key: str, fields: Mapping[str, Any]) -> ModuleType:
-        """Returns the module of a source; raises whatever its import raises."""
-        with self._locks.setdefault(key, threading.Lock()):
-            if key not in self._modules:
-                self._modules[key] = modules.load(modules.Source.of(fields))
-            return self._modules[key]
-
-
 def prepare(module: ModuleType, name: str) -> Tool:
     """Load a tool."""
     function = modules.tools_of(module).get(name)
     if function is None:
-        raise ToolError(f"{modules.file_of(module) or module.__name__} has no tool '{name}' any more")
+        place = getattr(module, "__file__", None) or module.__name__
+        raise ToolError(f"{place} has no tool '{name}' any more")
     found = parameters.of(function)
     converters = {argument.name: parameters.converter(argument) for argument in found.arguments}
     return Tool(function, found.context, converters, inspect.iscoroutinefunction(function))
@@ -97,7 +83,8 @@ class Host:
         self.loop = loop
         self.threads = ThreadPoolExecutor(MAX_THREADS, "tool")
         self.free_threads = threading.Semaphore(MAX_THREADS)
-        self.modules = Modules()
+        self.modules: dict[str, ModuleType] = {}
+        self.locks: dict[str, threading.Lock] = {}
         self.calls: dict[str, Running] = {}
         self.tools: dict[tuple[str, str], Tool] = {}
 
@@ -131,7 +118,7 @@ class Host:
     def in_thread(self, running: Running, key: tuple[str, str], target: Mapping[str, Any]) -> None:
         """Load the tool if needed; run it here, or on the loop if it is `async`."""
         try:
-            tool = self.tools.get(key) or prepare(self.modules.get(key[0], target["source"]), key[1])
+            tool = self.tools.get(key) or prepare(self.module(key[0], target["source"]), key[1])
             self.tools[key] = tool
             if tool.is_async:
                 self.loop.call_soon_threadsafe(self.begin, running, tool)
@@ -149,6 +136,13 @@ class Host:
         finally:
             self.free_threads.release()
         self.finish(running, outcome)
+
+    def module(self, key: str, source: Mapping[str, Any]) -> ModuleType:
+        """Returns the module of a source, imported once; raises whatever its import raises."""
+        with self.locks.setdefault(key, threading.Lock()):
+            if key not in self.modules:
+                self.modules[key] = modules.load(source)
+            return self.modules[key]
 
     def begin(self, running: Running, tool: Tool) -> None:
         """Begin a call of an `async` function."""

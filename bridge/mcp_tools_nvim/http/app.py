@@ -12,7 +12,7 @@ from typing import NamedTuple
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
-from .guards import Guard, HostGuard, OriginGuard, accept_guard, json_guard, refusal, refused_by, unauthorized
+from . import guards
 from .handlers import Handlers, Parts
 from .legacy_sse import MESSAGES_PATH
 from .listener import Connection, connection_of
@@ -32,7 +32,7 @@ class Route(NamedTuple):
     """
 
     handler: Handler
-    guards: list[Guard]
+    guards: list[guards.Guard]
     is_private: bool = True
 
 
@@ -64,10 +64,10 @@ class Application:
             return await self.serve(request, connection)
         except ConnectionError:
             # No client receives this response, but an exception would be logged.
-            return refusal(400, "The connection is closed")
+            return guards.refusal(400, "The connection is closed")
         except Exception:  # boundary: the error is logged, and hidden from the client
             logger.exception("%s %s failed", request.method, request.path)
-            return refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
+            return guards.refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
             connection.request_is_done(request)
 
@@ -86,14 +86,12 @@ class App(Application):
         super().__init__(settings.limits.request_body)
         self.handlers = handlers = Handlers(parts)
         # Guards check the head of a request. `_public` comes first, so that refused clients learn no paths.
-        self._public = [
-            HostGuard(settings.allowed_hosts).refuse,
-            OriginGuard(settings.allowed_origins).refuse,
-        ]
-        size, stream = handlers.bodies.refuse, accept_guard("text/event-stream")
-        both = accept_guard("application/json", "text/event-stream")
+        hosts, origins = settings.allowed_hosts, settings.allowed_origins
+        self._public = [guards.host_guard(hosts), guards.origin_guard(origins)]
+        size, stream = handlers.bodies.refuse, guards.accept_guard("text/event-stream")
+        both = guards.accept_guard("application/json", "text/event-stream")
         mcp = {
-            "POST": Route(handlers.post, [size, json_guard, both]),
+            "POST": Route(handlers.post, [size, guards.json_guard, both]),
             "GET": Route(handlers.get, [size, stream]),
             "DELETE": Route(handlers.delete, [size]),
         }
@@ -101,7 +99,7 @@ class App(Application):
             "/mcp": mcp,
             "/": mcp,
             "/sse": {"GET": Route(handlers.sse, [size, stream])},
-            MESSAGES_PATH: {"POST": Route(handlers.messages, [size, json_guard])},
+            MESSAGES_PATH: {"POST": Route(handlers.messages, [size, guards.json_guard])},
             HEALTH_PATH: {"GET": Route(handlers.health, [size], is_private=False)},
         }
         self.match_agent: Callable[[web.Request], Handler | None] = lambda request: None
@@ -116,7 +114,7 @@ class App(Application):
 
     async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:
         """Answers a request."""
-        authorized = self.handlers.token.holds(request)
+        authorized = self.handlers.is_authorized(request)
         if not authorized and (agent_handler := self.match_agent(request)) is not None:
             connection.authenticate()
             return await agent_handler(request)
@@ -131,17 +129,17 @@ class App(Application):
 
     def _admit(self, request: web.Request, authorized: bool) -> Route | web.Response:
         """Returns the route of a request, or the response that refuses it."""
-        if (refused := refused_by(self._public, request)) is not None:
+        if (refused := guards.refused_by(self._public, request)) is not None:
             return refused
         methods = self._routes.get(request.path)
         if methods is None:
             return web.Response(status=404, text="Not Found")
         route = methods.get(request.method)
         if route is None:
-            return refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
+            return guards.refusal(405, "Method not allowed", Allow=",".join(sorted(methods)))
         if route.is_private and not authorized:
-            return unauthorized()
-        refused = refused_by(route.guards, request)
+            return guards.unauthorized()
+        refused = guards.refused_by(route.guards, request)
         return route if refused is None else refused
 
 

@@ -6,7 +6,7 @@ A guard sees a request after its headers and before its body. `app.py` lists the
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 
 from aiohttp import hdrs, web
@@ -75,27 +75,28 @@ def _is_port(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= 5 and 1 <= int(text) <= MAX_PORT
 
 
-class HostGuard:
-    """Refuses a request whose Host is neither loopback (any port) nor in `bridge.allowed_hosts`."""
+def host_guard(allowed: Collection[str]) -> Guard:
+    """Returns a guard that answers 403 to a Host that is neither loopback (any port) nor in `allowed`.
 
-    def __init__(self, allowed: Collection[str]) -> None:
-        self._allowed = frozenset(host.lower() for host in allowed)
+    Also to a missing or repeated Host, and to an absolute target with a foreign host.
+    """
+    names = frozenset(host.lower() for host in allowed)
 
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 403 for a foreign, missing or repeated Host, or an absolute target with a foreign host."""
+    def admits(host: str) -> bool:
+        port = port_of(host)
+        bare = host if port is None else host.removesuffix(f":{port}")
+        return names_loopback(host) or host in names or bare in names
+
+    def refuse(request: web.Request) -> web.Response | None:
         hosts = request.headers.getall(hdrs.HOST, [])
-        if len(hosts) == 1 and self._admits(hosts[0].lower()):
-            target = request.raw_path
-            # RFC 9112, 3.2.2: the host of a target in absolute form replaces the header.
-            if target.startswith("/") or self._admits(_authority(target)):
-                return None
+        target = request.raw_path
+        # RFC 9112, 3.2.2: the host of a target in absolute form replaces the header.
+        named = [*hosts, *(() if target.startswith("/") else (_authority(target),))]
+        if len(hosts) == 1 and all(admits(host.lower()) for host in named):
+            return None
         return refusal(403, "Host is not allowed; see bridge.allowed_hosts")
 
-    def _admits(self, host: str) -> bool:
-        if names_loopback(host) or host in self._allowed:
-            return True
-        port = port_of(host)
-        return port is not None and host.removesuffix(f":{port}") in self._allowed
+    return refuse
 
 
 def _authority(target: str) -> str:
@@ -106,30 +107,25 @@ def _authority(target: str) -> str:
     return rest.split("/", 1)[0].split("?", 1)[0].lower()
 
 
-class OriginGuard:
-    """Refuses requests of browsers, unless the origin is our own port or in `bridge.allowed_origins`.
+def origin_guard(allowed: Collection[str]) -> Guard:
+    """Returns a guard that answers 403 to browsers, unless the origin is our own port or in `allowed`.
 
     Other clients send no Origin. `null` (sandboxed and file pages) is never allowed.
     """
+    names = frozenset(origin.lower().rstrip("/") for origin in allowed) - {"null"}
 
-    def __init__(self, allowed: Collection[str]) -> None:
-        self._allowed = frozenset(origin.lower().rstrip("/") for origin in allowed) - {"null"}
-
-    def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 403 for a foreign Origin."""
-        origins = request.headers.getall(hdrs.ORIGIN, None)
-        if origins is None:
+    def refuse(request: web.Request) -> web.Response | None:
+        origins = [origin.lower() for origin in request.headers.getall(hdrs.ORIGIN, [])]
+        if not origins or (len(origins) == 1 and (origins[0] in names or _is_own(origins[0], request))):
             return None
-        if len(origins) == 1:
-            origin = origins[0].lower()
-            if origin in self._allowed or self._is_own(origin, request):
-                return None
         return refusal(403, "Origin is not allowed; see bridge.allowed_origins")
 
-    @staticmethod
-    def _is_own(origin: str, request: web.Request) -> bool:
-        host = origin.removeprefix("http://")
-        return host != origin and names_loopback(host) and (port_of(host) or 80) == served_port(request)
+    return refuse
+
+
+def _is_own(origin: str, request: web.Request) -> bool:
+    host = origin.removeprefix("http://")
+    return host != origin and names_loopback(host) and (port_of(host) or 80) == served_port(request)
 
 
 def unauthorized() -> web.Response:
@@ -137,20 +133,24 @@ def unauthorized() -> web.Response:
     return refusal(401, "Unauthorized: missing or wrong bearer token", WWW_Authenticate="Bearer")
 
 
-class BearerToken:
-    """The token of clients. No option turns it off."""
+Values = Callable[[str], Sequence[str]]
+"""Returns all values of a header, by its name in lower case."""
 
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
 
-    def holds(self, request: web.Request) -> bool:
-        """Whether a request has the token exactly once, in constant time for wrong tokens."""
-        values = request.headers.getall(hdrs.AUTHORIZATION, [])
-        if len(values) != 1:
-            return False
-        scheme, _, given = values[0].partition(" ")
-        same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), self._token)
-        return same and self._token != b"" and scheme.lower() == "bearer"
+def values_of(request: web.Request) -> Values:
+    """Returns the headers of a request."""
+    return lambda name: request.headers.getall(name, ())
+
+
+def holds(values: Values, header: str, scheme: str | None, token: str) -> bool:
+    """Whether a request has a token, exactly once and after its scheme; never if the token is empty."""
+    given = values(header)
+    if len(given) != 1:
+        return False
+    text = given[0].strip()
+    shown, _, secret = text.partition(" ") if scheme is not None else ("", "", text)
+    same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), token.encode())
+    return same and token != "" and shown.lower() == (scheme or "").lower()
 
 
 def json_guard(request: web.Request) -> web.Response | None:

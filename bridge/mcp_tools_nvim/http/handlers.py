@@ -16,8 +16,8 @@ from ..instances.proof import prove
 from ..sessions.registry import Sessions
 from ..sessions.store import SessionStore
 from ..sessions.streams import EventIds
-from ..values import Hello, ServerInfo, Settings, Versions
-from .guards import BearerToken, refusal, unauthorized
+from ..values import Hello, ServerInfo, Settings
+from .guards import holds, refusal, unauthorized, values_of
 from .legacy_sse import SESSION_QUERY, Sse
 from .listener import served_port
 from .response import Responses, json_response
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..calls.runner import Calls
     from ..mcp.kernel import Kernel
     from ..neovim.nvim import NvimEditor
-    from ..sessions.session import Session, SessionInfo, Watcher
+    from ..sessions.session import Session, SessionInfo
     from ..values import Limits
 
 
@@ -45,8 +45,6 @@ class Parts:
         versions: versions of the bridge and its packages.
         boot: identifies this run of the bridge; prefix of call ids and event ids.
         report_sessions: called with the whole list after every change; debounced.
-        watcher: follows the sessions of terminal agents.
-        server_info: returns the server information that an agent gets, by its name.
     """
 
     settings: Settings
@@ -54,11 +52,9 @@ class Parts:
     editor: NvimEditor
     calls: Calls
     token: str = field(repr=False)
-    versions: Versions
+    versions: dict[str, str]
     boot: str
     report_sessions: Callable[[list[SessionInfo]], None] = lambda sessions: None
-    watcher: Watcher | None = None
-    server_info: Callable[[str], ServerInfo | None] = lambda agent: None
 
 
 BODY_SECONDS = 30.0
@@ -155,7 +151,7 @@ class Handlers:
 
     Attributes:
         bodies: reads bodies of requests.
-        token: the token of clients.
+        server_info: returns the server information that an agent gets, by its name.
         sessions: the sessions of all transports.
         events: makes event ids.
         responses: the responses in flight.
@@ -165,13 +161,11 @@ class Handlers:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._limits = parts.settings.limits
-        self.token = BearerToken(parts.token)
+        self.server_info: Callable[[str], ServerInfo | None] = lambda agent: None
         self.events = EventIds(parts.boot)
         state = parts.settings.state_dir
         store = SessionStore(parts.token, Path(state) / "sessions" if state else None)
-        self.sessions = Sessions(
-            parts.calls, store, self.events, self._limits, parts.report_sessions, watcher=parts.watcher
-        )
+        self.sessions = Sessions(parts.calls, store, self.events, self._limits, parts.report_sessions)
         self.loader = Loader(self._build)
         self.responses = Responses()
         self._http = StreamableHttp(self.sessions, self.events, self.responses)
@@ -192,7 +186,7 @@ class Handlers:
                 self.sessions.broadcast,
                 parts.token,
                 parts.hello.boot,
-                parts.server_info,
+                self.server_info,
             )
         )
 
@@ -210,6 +204,10 @@ class Handlers:
             await asyncio.wait(tasks, timeout=DRAIN_SECONDS)
         self._stateless.cancel_all("shutdown")
         await self.sessions.close("shutdown")
+
+    def is_authorized(self, http: web.Request) -> bool:
+        """Whether a request has the token of clients."""
+        return holds(values_of(http), "authorization", "bearer", self._parts.token)
 
     async def post(self, http: web.Request) -> web.StreamResponse:
         """`POST /mcp`, of both eras: the protocol version of the request decides."""
@@ -261,7 +259,7 @@ class Handlers:
             if (port := served_port(http)) is not None:
                 status["proof"] = prove(self._parts.token, port, nonce)
         if "Authorization" in http.headers:
-            if not self.token.holds(http):
+            if not self.is_authorized(http):
                 return unauthorized()
             status |= self._status()
         return json_response(jsonrpc.dumps(status))
@@ -276,7 +274,7 @@ class Handlers:
             "editor": {"connected": not parts.editor.closed.done(), "boot": parts.hello.boot},
             "sessions": {"count": len(self.sessions), "limit": self._limits.sessions, "clients": clients},
             "calls": {"in_flight": parts.calls.in_flight, "limit": self._limits.calls},
-            "versions": asdict(parts.versions) | parts.hello.versions,
+            "versions": parts.versions | parts.hello.versions,
         }
 
 

@@ -40,12 +40,14 @@ class StreamableHttp:
         events: makes event ids.
         responses: the responses in flight.
         agent: name of the terminal agent whose endpoint this serves; it accepts only that agent's sessions.
+        holder: digest of the own token that this serves; it accepts only sessions of that token.
     """
 
     _sessions: Sessions
     _events: EventIds
     _responses: Responses
     _agent: str | None = None
+    _holder: str | None = None
 
     async def post(
         self, http: web.Request, kernel: Kernel, body: jsonrpc.Message | jsonrpc.Batch
@@ -102,7 +104,8 @@ class StreamableHttp:
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id()
-        return web.Response(status=200) if self._sessions.delete(id_, self._agent) else _no_session()
+        known = self._sessions.delete(id_, self._agent, self._holder)
+        return web.Response(status=200) if known else _no_session()
 
     def _session(
         self, http: web.Request, kernel: Kernel, request: jsonrpc.RequestId | None = None
@@ -111,14 +114,14 @@ class StreamableHttp:
         id_ = http.headers.get(SESSION_HEADER)
         if id_ is None:
             return _no_session_id(request)
-        return self._sessions.find(kernel, id_, self._agent) or _no_session(request)
+        return self._sessions.find(kernel, id_, self._agent, self._holder) or _no_session(request)
 
     async def _initialize(self, http: web.Request, kernel: Kernel, request: jsonrpc.Request) -> web.Response:
         try:
             scope = read_scope(http) if self._agent is None else Scope(agent=self._agent)
         except ScopeError as failure:
             return refusal(400, str(failure), request.id)
-        session = self._sessions.create(kernel, "http", scope)
+        session = self._sessions.create(kernel, "http", scope, self._holder)
         saved = False
         try:
             answer = await session.answer(partial(is_connected, http), request)

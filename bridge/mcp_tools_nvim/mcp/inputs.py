@@ -18,7 +18,6 @@ from typing import Any
 import mcp_types as types
 from mcp import MCPError
 from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.dispatcher import CallOptions
 from mcp_types import MISSING_REQUIRED_CLIENT_CAPABILITY
@@ -76,11 +75,8 @@ class RequestStates:
         security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: holder)
         self._seal = RequestStateBoundary(security, default_audience="mcp-tools.nvim")
 
-    def install(self, server: Server[Any]) -> None:
-        """Adds the middleware."""
-        server.middleware.append(self._with_state)  # type: ignore[arg-type]  # any awaitable will do
-
-    def _with_state(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
+    def middleware(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
+        """Serves a request."""
         if ctx.method not in INPUT_REQUIRED_METHODS or not is_stateless(ctx):
             return call_next(ctx)  # not a coroutine itself, to save time on every call
         return self._seal(ctx, partial(self._resume_or_run, call_next))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 from mcp.server.connection import Connection
@@ -37,7 +37,7 @@ from mcp_types import (
     InitializeRequestParams,
 )
 from mcp_types.methods import validate_client_request
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, is_version_at_least
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from multidict import MultiMapping, istr
 from pydantic import ValidationError
 
@@ -78,25 +78,24 @@ class Rejection:
 
 
 class Peer:
-    """The SDK's side of a session's client."""
+    """The SDK's side of a session's client.
+
+    Attributes:
+        connection: the SDK's connection; its id names the session to tools.
+    """
 
     def __init__(
         self, server: Server[Any], fast: FastPath, key: str, push: KeyedPush, ask: SendRequest
     ) -> None:
-        self._connection = Connection.for_loop(Standalone(push, ask), session_id=key)
+        self.connection = Connection.for_loop(Standalone(push, ask), session_id=key)
         self._fast_path = fast
         options = server.create_initialization_options()
-        self._runner = ServerRunner(server, self._connection, _LIFESPAN, init_options=options)
-
-    @property
-    def connection(self) -> Connection:
-        """The SDK's connection of the session; its id names the session to tools."""
-        return self._connection
+        self._runner = ServerRunner(server, self.connection, _LIFESPAN, init_options=options)
 
     @property
     def version(self) -> str:
         """The negotiated protocol version."""
-        return self._connection.protocol_version
+        return self.connection.protocol_version
 
     @property
     def may_batch(self) -> bool:
@@ -106,21 +105,21 @@ class Peer:
     @property
     def expects_priming(self) -> bool:
         """Whether the client accepts an empty event at the start of a stream."""
-        return _expects_priming(self.version)
+        return self.version >= _PRIMING_VERSION  # versions are dates
 
     @property
     def initialized(self) -> bool:
         """Whether the client may be sent notifications."""
-        return self._connection.initialized.is_set()
+        return self.connection.initialized.is_set()
 
     @property
     def identity(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Declared client information, and capabilities that are not too large; empty before `initialize`."""
-        params = self._connection.client_params
+        params = self.connection.client_params
         if params is None:
             return {}, {}
         client = params.client_info.model_dump(by_alias=True, mode="json", exclude_none=True)
-        return client, declared_client(self._connection)[1]
+        return client, declared_client(self.connection)[1]
 
     def revive(self, version: str, client: dict[str, Any], capabilities: dict[str, Any]) -> None:
         """Restores the state of a client that was initialized before a restart of the bridge.
@@ -130,13 +129,13 @@ class Peer:
         """
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
             raise ValueError(f"unknown protocol version {version}")
-        self._connection.client_params = InitializeRequestParams(
+        self.connection.client_params = InitializeRequestParams(
             protocol_version=version,
             client_info=Implementation.model_validate(client),
             capabilities=ClientCapabilities.model_validate(capabilities),
         )
-        self._connection.protocol_version = version
-        self._connection.initialized.set()
+        self.connection.protocol_version = version
+        self.connection.initialized.set()
 
     def request(self, dispatch: Dispatch, request: jsonrpc.Request) -> Awaitable[dict[str, Any]]:
         """Serves a request; raises whatever the handler raises."""
@@ -146,11 +145,11 @@ class Peer:
         serve = partial(self._runner.on_request, dispatch, method, params)
         if (
             method == fast_path.METHOD
-            and self._connection.initialize_accepted
+            and self.connection.initialize_accepted
             and params is not None
             and is_plain_call(params)
         ):
-            return self._fast_path.run(Caller(self._connection, dispatch, params), serve)
+            return self._fast_path.run(Caller(self.connection, dispatch, params), serve)
         return serve()
 
     async def notified(self, notification: jsonrpc.Notification) -> None:
@@ -160,7 +159,7 @@ class Peer:
 
     async def close(self) -> None:
         """Runs clean-up functions that handlers registered with the connection."""
-        await aclose_shielded(self._connection)
+        await aclose_shielded(self.connection)
 
 
 class _Client(NamedTuple):
@@ -329,11 +328,6 @@ def _field(location: tuple[int | str, ...]) -> str:
 def _names_another_task(params: Mapping[str, Any], headers: MultiMapping[str]) -> bool:
     id_ = params.get("taskId")
     return id_ is not None and decode_header_value(headers.get(MCP_NAME_HEADER)) != id_
-
-
-@lru_cache(maxsize=16)
-def _expects_priming(version: str) -> bool:
-    return is_version_at_least(version, _PRIMING_VERSION)
 
 
 def _rejection(verdict: InboundLadderRejection) -> Rejection:

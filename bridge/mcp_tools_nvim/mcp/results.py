@@ -52,18 +52,13 @@ def content_or_raise(outcome: Outcome) -> dict[str, Any]:
     """Returns the content of an outcome.
 
     Raises:
-        MCPError: the outcome is an error.
+        MCPError: the outcome is an error: invalid parameters, or internal.
     """
     if outcome.error is not None:
-        raise mcp_error(outcome.error)
+        code = jsonrpc.INVALID_PARAMS if outcome.error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
+        raise MCPError(code, outcome.error.message, outcome.error.details())
     value: dict[str, Any] = jsonrpc.loads(outcome.text)
     return value
-
-
-def mcp_error(error: ToolError) -> MCPError:
-    """Returns the JSON-RPC error of a failed call: invalid parameters, or internal."""
-    code = jsonrpc.INVALID_PARAMS if error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
-    return MCPError(code, error.message, error.details())
 
 
 def resource_error(context: RequestContext, uri: str, error: ToolError) -> MCPError:

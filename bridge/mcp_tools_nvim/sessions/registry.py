@@ -56,6 +56,8 @@ class Sessions:
         limits: how many sessions, and how long a client may be disconnected.
         report: called with the whole list after every change.
         idle_seconds: seconds after which an idle session is dropped.
+
+    Attributes:
         watcher: follows the sessions of terminal agents.
     """
 
@@ -67,7 +69,6 @@ class Sessions:
         limits: Limits,
         report: Callable[[list[SessionInfo]], None],
         idle_seconds: float = IDLE_SECONDS,
-        watcher: Watcher | None = None,
     ) -> None:
         self._calls = calls
         self._store = store
@@ -76,7 +77,7 @@ class Sessions:
         self._grace = limits.orphan_grace / 1000
         self._idle = idle_seconds
         self._report = report
-        self._watcher = watcher
+        self.watcher: Watcher | None = None
         self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
         calls.backpressure.watch(self._held, self._ease)
@@ -92,7 +93,9 @@ class Sessions:
         sessions = self._by_id.values()
         return [session.info for session in sessions if session.info is not None and session.is_present(now)]
 
-    def create(self, kernel: Kernel, transport: Transport, scope: Scope | None = None) -> Session:
+    def create(
+        self, kernel: Kernel, transport: Transport, scope: Scope | None = None, holder: str | None = None
+    ) -> Session:
         """Creates a session that is not initialized yet. `save` gives it the id for the client.
 
         Raises:
@@ -100,7 +103,7 @@ class Sessions:
         """
         self._make_room(None if scope is None else scope.agent)
         ids = self._events if transport == "http" else None
-        session = Session(kernel, self._calls, new_key(), transport, ids, scope, self._watcher)
+        session = Session(kernel, self._calls, new_key(), transport, ids, scope, self.watcher, holder)
         self._add(session)
         return session
 
@@ -110,8 +113,8 @@ class Sessions:
         Raises:
             TooMuchError: the client declares too much.
         """
-        client, capabilities = session.peer.identity
-        id_ = self._store.save(session.key, session.peer.version, client, capabilities, session.scope)
+        (client, capabilities), version = session.peer.identity, session.peer.version
+        id_ = self._store.save(session.key, version, client, capabilities, session.scope, session.holder)
         del self._by_id[session.id]
         session.id, session.created = id_, self._store.now()
         self._by_id[id_] = session
@@ -125,16 +128,19 @@ class Sessions:
             return
         # Neovim gets them with every change.
         name, version = (str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version"))
-        session.info = SessionInfo(name, version, session.transport)
+        session.info = SessionInfo(name, version, session.transport, session.holder or "")
         self._report_changes()
 
-    def find(self, kernel: Kernel, id_: str, agent: str | None = None) -> Session | None:
+    def find(
+        self, kernel: Kernel, id_: str, agent: str | None = None, holder: str | None = None
+    ) -> Session | None:
         """Returns the session with this id, reviving it if needed; None when the id is not valid.
 
         Args:
             kernel: serves a revived session.
             id_: the id from the client.
             agent: agent whose endpoint got the request; a session is valid on its own endpoint only.
+            holder: digest of the client's own token; a session is valid with the same token only.
 
         Raises:
             FullError: it can be revived, but there is no room.
@@ -144,9 +150,9 @@ class Sessions:
             if self._store.now() - session.created > MAX_AGE_SECONDS:
                 self.drop(session)
                 return None
-            return session if session.agent == agent else None
+            return session if (session.agent, session.holder) == (agent, holder) else None
         saved = self._store.read(id_)
-        if saved is None or saved.agent != agent:
+        if saved is None or (saved.agent, saved.holder) != (agent, holder):
             return None
         return self._revive(kernel, id_, saved)
 
@@ -170,16 +176,23 @@ class Sessions:
             if session.agent is not None:
                 session.streams.hang_up()
 
-    def delete(self, id_: str, agent: str | None = None) -> bool:
+    def delete(self, id_: str, agent: str | None = None, holder: str | None = None) -> bool:
         """Permanently ends a session, in memory or not; False when the id is not valid."""
         session = self._by_id.get(id_)
         known = session if session is not None and session.created is not None else self._store.read(id_)
-        if known is None or known.agent != agent:
+        if known is None or (known.agent, known.holder) != (agent, holder):
             return False
         self._store.delete(id_)
         if session is not None:
             self.drop(session)
         return True
+
+    def delete_of(self, holder: str) -> None:
+        """Permanently ends the sessions in memory of a token; saved ones are not valid without it."""
+        for session in list(self._by_id.values()):
+            if session.holder == holder:
+                self._store.delete(session.id)
+                self.drop(session)
 
     def drop(self, session: Session, reason: str = "session_closed") -> None:
         """Removes a session from memory; a saved one can be revived."""
@@ -214,7 +227,9 @@ class Sessions:
 
     def _revive(self, kernel: Kernel, id_: str, saved: SavedSession) -> Session | None:
         self._make_room(saved.agent)
-        session = Session(kernel, self._calls, saved.key, "http", self._events, saved.scope, self._watcher)
+        session = Session(
+            kernel, self._calls, saved.key, "http", self._events, saved.scope, self.watcher, saved.holder
+        )
         try:
             session.peer.revive(saved.version, saved.client, saved.capabilities)
         except ValueError:

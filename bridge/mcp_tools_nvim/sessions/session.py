@@ -100,6 +100,11 @@ Transport = Literal["http", "sse", "websocket"]
 ENDS_WITH_STREAM: frozenset[Transport] = frozenset({"sse", "websocket"})
 """Transports whose sessions end with their connection."""
 
+EARLY_CANCEL_SECONDS = 2.0
+"""How long a cancel of an unknown id is kept: on another connection it can arrive before its request."""
+
+MAX_EARLY_CANCELS = 256
+
 MAX_NOTICE = 64 * 1024
 """Maximum bytes of a notification outside MCP; Neovim does not get longer ones."""
 
@@ -108,11 +113,16 @@ _MCP_NOTIFICATIONS = "notifications/"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """One connected client, for the dashboard."""
+    """One connected client, for the dashboard.
+
+    Attributes:
+        holder: digest of the client's own token; empty = it has the project's token.
+    """
 
     name: str
     version: str
     transport: str
+    holder: str = ""
 
 
 class Watcher(Protocol):
@@ -193,6 +203,7 @@ class Session:
         ids: makes event ids; None where streams cannot be resumed.
         scope: which tools the client asked to see.
         watcher: follows the session of a terminal agent.
+        holder: digest of the client's own token; None = it has the project's token.
 
     Attributes:
         agent: name of the terminal agent whose endpoint the client uses; None for other clients.
@@ -207,9 +218,11 @@ class Session:
         ids: EventIds | None,
         scope: Scope | None = None,
         watcher: Watcher | None = None,
+        holder: str | None = None,
     ) -> None:
         self.key = key
         self.scope = scope
+        self.holder = holder
         self.agent = None if scope is None else scope.agent
         self._watcher = watcher
         self._announced = False
@@ -229,6 +242,7 @@ class Session:
         self._calls = calls
         self._in_flight: dict[jsonrpc.RequestId, Exchange] = {}
         self._about_to_run: set[jsonrpc.RequestId] = set()
+        self._early_cancels: dict[jsonrpc.RequestId, float] = {}  # when each arrived
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -276,6 +290,9 @@ class Session:
         """
         self.last_heard = time.monotonic()
         self._about_to_run.discard(request.id)
+        cancelled = self._early_cancels.pop(request.id, None)
+        if cancelled is not None and self.last_heard - cancelled < EARLY_CANCEL_SECONDS:
+            return jsonrpc.dumps(jsonrpc.error(request.id, jsonrpc.REQUEST_CANCELLED, _CANCELLED["client"]))
         exchange = self._in_flight[request.id] = Exchange(self._calls, connected, request)
         try:
             push = self.standalone.push if response is None else response.push
@@ -321,7 +338,7 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     async def receive(self, message: jsonrpc.Notification | jsonrpc.Answer) -> None:
-        """Handles a message that needs no answer. Late cancels and answers are normal and ignored."""
+        """Handles a message that needs no answer. Late cancels and answers are normal and have no effect."""
         self.last_heard = time.monotonic()
         if isinstance(message, jsonrpc.Answer):
             self.questions.answered(message)
@@ -329,16 +346,23 @@ class Session:
         if message.method == "notifications/cancelled":
             id_ = (message.params or {}).get("requestId")
             # True equals 1, but is not a valid id.
-            valid = isinstance(id_, int | str) and not isinstance(id_, bool)
-            exchange = self._in_flight.get(id_) if valid else None  # type: ignore[arg-type]
-            if exchange is not None and exchange.request.method != "initialize":
-                exchange.cancel("client")
+            if isinstance(id_, int | str) and not isinstance(id_, bool):
+                self._cancel(id_)
         if self.agent is not None and not message.method.startswith(_MCP_NOTIFICATIONS):
             if self._watcher is not None:
                 self._watcher.notified(self, message.method, message.params)
             return
         await self.peer.notified(message)
         self.notify_watcher()
+
+    def _cancel(self, id_: jsonrpc.RequestId) -> None:
+        """Cancels the request, or remembers to do so when it arrives."""
+        if (exchange := self._in_flight.get(id_)) is None:
+            if len(self._early_cancels) == MAX_EARLY_CANCELS:
+                del self._early_cancels[next(iter(self._early_cancels))]
+            self._early_cancels[id_] = time.monotonic()
+        elif exchange.request.method != "initialize":
+            exchange.cancel("client")
 
     def notify_watcher(self) -> None:
         """Notifies the watcher when an agent becomes reachable, and when it has left."""

@@ -54,6 +54,7 @@ class SavedSession:
         client: name and version.
         capabilities: declared capabilities.
         scope: scope of the client.
+        holder: digest of the client's own token; None = it has the project's token.
     """
 
     key: str
@@ -62,6 +63,7 @@ class SavedSession:
     client: dict[str, str]
     capabilities: dict[str, Any]
     scope: Scope | None = None
+    holder: str | None = None
 
     @property
     def agent(self) -> str | None:
@@ -92,6 +94,7 @@ class SessionStore:
         client: dict[str, Any],
         capabilities: dict[str, Any],
         scope: Scope | None = None,
+        holder: str | None = None,
     ) -> str:
         """Saves a new session and returns its id. One that cannot be written is valid while it is in memory.
 
@@ -99,7 +102,8 @@ class SessionStore:
             TooMuchError: the session is too large.
         """
         name = {part: str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version")}
-        data = json.dumps(asdict(SavedSession(key, self.now(), version, name, capabilities, scope))).encode()
+        saved = SavedSession(key, self.now(), version, name, capabilities, scope, holder)
+        data = json.dumps(asdict(saved)).encode()
         if len(data) > MAX_RECORD:
             raise TooMuchError("the declared capabilities are too large")
         id_ = new_key()

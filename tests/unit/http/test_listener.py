@@ -174,6 +174,7 @@ async def test_an_unread_answer_closes_its_connection_and_a_slow_reader_gets_it_
             writer.close()
 
 
+@pytest.mark.slow
 async def test_a_missing_body_is_refused_with_408(bridge: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "BODY_SECONDS", 1.0)
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)

@@ -31,8 +31,7 @@ async def bridge() -> AsyncIterator[Served]:
 async def listed(bridge: Served, era: str, method: str = "resources/list", **params: Any) -> dict[str, Any]:
     if era == "sessions":
         return await bridge.ask(await bridge.initialize(), method, params)
-    answer: dict[str, Any] = (await bridge.answer_stateless(method, params))[1]
-    return answer
+    return (await bridge.answer_stateless(method, params))[1]
 
 
 def uris(answer: dict[str, Any]) -> list[str]:

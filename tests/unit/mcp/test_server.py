@@ -4,54 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-import warnings
 from types import SimpleNamespace
 from typing import Any
 
-import mcp.types as t
 import pytest
-from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
+from mcp import MCPError
 
 from mcp_tools_nvim.errors import Code, LuaError
 from mcp_tools_nvim.mcp.dispatch import Dispatch
-from mcp_tools_nvim.mcp.pages import CursorError, DefinitionList, Definitions, Pages, page
+from mcp_tools_nvim.mcp.pages import DefinitionList, Definitions, Pages, page
 from mcp_tools_nvim.mcp.results import tool_result
 from mcp_tools_nvim.values import Kind, Outcome, Scope, Settings, ToolError, View
 from mcp_tools_nvim.values import Listing as ListingReply
-from tests.support.bridge import http_client
 from tests.support.memory import FailError, MemoryEditor, ToolContext
-from tests.support.served import TOKEN, eventually, served
+from tests.support.served import eventually, served
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 
 
 def fail(ctx: ToolContext, arguments: dict[str, Any]) -> None:
     raise FailError("not here", Code.NOT_FOUND)
-
-
-async def test_log_messages_at_the_level_of_the_session_reach_the_client() -> None:
-    seen: list[t.LoggingMessageNotificationParams] = []
-
-    async def on_log(params: t.LoggingMessageNotificationParams) -> None:
-        seen.append(params)
-
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> None:
-        ctx.log("error", {"seen": True})
-        await asyncio.sleep(0.01)
-
-    async with served() as bridge, http_client({"Authorization": f"Bearer {TOKEN}"}) as http:
-        bridge.editor.add_tool("work", work)
-        transport = streamable_http_client(bridge.url + "/mcp", http_client=http)
-        async with Client(transport, mode="legacy", logging_callback=on_log) as client:
-            await client.call_tool("nvim_work")
-            await eventually(lambda: seen)
-            assert (seen[0].level, seen[0].logger, seen[0].data) == ("error", "nvim_work", {"seen": True})
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                await client.set_logging_level("critical")
-            await client.call_tool("nvim_work")
-            assert len(seen) == 1
 
 
 def test_every_outcome_becomes_a_tool_result() -> None:
@@ -87,15 +59,6 @@ def test_a_page_has_a_thousand_items_and_its_cursor_survives_changes() -> None:
     shorter = definitions(1001)
     del shorter.items[0], shorter.names[0]
     assert page(shorter, cursor) == ([{"name": "t01000"}], None)
-
-
-@pytest.mark.parametrize("cursor", ["", "x", "1000", "YWZ0ZXI", "ü", "=", "YWZ0ZXI6", "YWZ0ZXI6dA=="])
-def test_an_invalid_cursor_is_refused(cursor: str) -> None:
-    if cursor == "YWZ0ZXI6":
-        assert page(definitions(1), cursor) == ([{"name": "t00000"}], None)
-    else:
-        with pytest.raises(CursorError):
-            page(definitions(1), cursor)
 
 
 async def test_a_cursor_leads_to_the_next_page_with_and_without_a_session() -> None:
@@ -215,14 +178,6 @@ async def test_a_progress_token_that_is_too_long_gets_no_progress(token: str | i
     assert len(pushed) == repeated
 
 
-async def test_a_failed_list_names_its_error_code() -> None:
-    async with served() as bridge:
-        session = await bridge.initialize()
-        bridge.editor.close()
-        error = (await bridge.ask(session, "tools/list"))["error"]
-        assert (error["code"], error["data"]) == (-32603, {"code": "editor_gone"})
-
-
 async def test_invalid_utf_8_is_replaced_in_lists_and_refused_in_results() -> None:
     async with served() as bridge:
         bridge.editor.add_tool("odd", lambda ctx, arguments: "a\udcffb", description="x\udcff")
@@ -232,19 +187,6 @@ async def test_invalid_utf_8_is_replaced_in_lists_and_refused_in_results() -> No
         result = await bridge.call(session, "odd")
         assert result["isError"] is True
         assert result["structuredContent"]["code"] == "not_serializable"
-
-
-async def test_a_tool_gets_the_name_version_and_capabilities_of_its_client() -> None:
-    seen: list[Any] = []
-    async with served() as bridge:
-        bridge.editor.add_tool("who", lambda ctx, arguments: seen.append(ctx.request.sender))
-        session = await bridge.initialize(capabilities={"elicitation": {}}, client="Me")
-        await bridge.call(session, "who")
-        assert (await bridge.answer_stateless("tools/call", {"name": "nvim_who"}))[0] == 200
-    assert (seen[0].client.name, seen[0].client.version) == ("Me", "1")
-    assert seen[0].capabilities == {"elicitation": {}}
-    assert len(seen[0].session) == 32
-    assert (seen[1].client.name, seen[1].session) == ("test", None)
 
 
 async def test_a_page_made_during_a_change_is_not_cached() -> None:

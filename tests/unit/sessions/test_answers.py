@@ -54,8 +54,7 @@ class Asked:
     async def outcome(self) -> dict[str, Any]:
         """The answers that the tool received."""
         text = (await self.receive())["result"]["content"][0]["text"]
-        received: dict[str, Any] = json.loads(text)
-        return received
+        return json.loads(text)
 
 
 @asynccontextmanager

@@ -193,7 +193,6 @@ async def test_an_idle_session_is_closed_and_restored_by_its_id() -> None:
         await eventually(lambda: len(made.sessions) == 0)
         assert made.reports[-1] == []
         session = made.sessions.find(made.kernel, id_)
-        assert session is not None
         assert session.peer.identity[0] == {"name": "client", "version": "1"}
         assert made.sessions.find(made.kernel, id_) is session
 

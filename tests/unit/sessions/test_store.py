@@ -43,7 +43,6 @@ def test_a_session_is_found_with_its_token_only(tmp_path: Path, scope: Scope | N
     client = {"name": "n" * 5000, "version": "1", "icons": ["dropped"]}
     id_ = make(tmp_path / "new").save("key", VERSION, client, capabilities, scope)
     saved = make(tmp_path / "new").read(id_)
-    assert saved is not None
     assert (saved.key, saved.version, saved.client) == ("key", VERSION, {"name": "n" * 200, "version": "1"})
     assert (saved.capabilities, saved.scope) == (capabilities, scope)
     assert saved.agent == (scope and scope.agent)

@@ -69,17 +69,6 @@ def counted(bridge: Served) -> int:
     return sum(bridge.editor.offers.subscribed.values())
 
 
-@pytest.mark.parametrize(("era", "code", "status"), [("sessions", -32002, 200), ("stateless", -32602, 400)])
-async def test_unknown_forbidden_and_unreadable_resources_have_the_same_error(
-    bridge: Served, era: str, code: int, status: int
-) -> None:
-    session = await session_of(bridge, era)
-    for uri in ("test://none", "test://denied", "test://missing", "file:///etc/passwd", "no uri", ""):
-        got, answer = await read(bridge, session, uri)
-        assert got == status
-        assert answer["error"] == {"code": code, "message": "Resource not found", "data": {"uri": uri}}
-
-
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
 async def test_other_failures_have_their_own_code(bridge: Served, era: str) -> None:
     session = await session_of(bridge, era)
@@ -254,21 +243,9 @@ async def test_a_stateless_subscription_confirms_its_resources_and_ends_with_its
         assert counted(bridge) == 2
         bridge.editor.update("test://b")
         assert (await next_event(stream))[2]["params"]["uri"] == "test://b"
-        bridge.editor.add_prompt("p", lambda ctx, arguments: "x")
+        bridge.editor.add_prompt("p")
         assert (await next_event(stream))[2]["method"] == "notifications/prompts/list_changed"
     await eventually(lambda: counted(bridge) == 0)
-
-
-async def test_a_burst_of_changed_lists_is_announced_once_for_each_kind(bridge: Served) -> None:
-    session = await bridge.initialize()
-    async with await bridge.get(session) as response:
-        stream = events(response)
-        await next_event(stream)
-        bridge.editor.add_resource("test://more", text)
-        bridge.editor.add_resource("test://more/{x}", text)
-        bridge.editor.add_prompt("more", lambda ctx, arguments: "x")
-        seen = [(await next_event(stream))[2]["method"] for _ in range(2)]
-    assert seen == ["notifications/resources/list_changed", "notifications/prompts/list_changed"]
 
 
 async def test_invalid_utf_8_in_a_resource_is_an_error(bridge: Served) -> None:

@@ -23,7 +23,6 @@ from .unix import UnixSockets
 
 if TYPE_CHECKING:
     from ..http.app import App
-    from ..http.handlers import Handlers
 
 FLUSH_SECONDS = 0.05
 """Time for agents to read the last notification, such as the rejection of a proposal."""
@@ -45,9 +44,12 @@ class Agents:
         hello: names the endpoints and the token of hooks.
         token: the bearer token of clients.
         hide: receives each token, which must not be logged.
+        app: serves the endpoints at its port.
     """
 
-    def __init__(self, editor: NvimEditor, hello: Hello, token: str, hide: Callable[[str], None]) -> None:
+    def __init__(
+        self, editor: NvimEditor, hello: Hello, token: str, hide: Callable[[str], None], app: App
+    ) -> None:
         self._editor = editor
         self._wanted = hello.endpoints
         self._lsp = AgentEndpoint(
@@ -60,25 +62,18 @@ class Agents:
         )
         self._hide = hide
         self.endpoints = Endpoints()
-        self.session_events = SessionEvents(editor)
-        self._registrations = Registrations(editor, hide)
-        self._hooks = Hooks(editor, hello, hide)
-        self._handlers: Handlers | None = None
-        self._router: AgentRouter | None = None
-        self._sockets: UnixSockets | None = None
+        handlers = app.handlers
+        self._sessions = handlers.sessions
+        self._sessions.watcher = SessionEvents(editor, self._sessions)
+        handlers.server_info = self.endpoints.server_info
+        self._registrations = Registrations(editor, hide, self._sessions)
+        hooks = Hooks(editor, hello, hide, handlers.bodies)
+        router = self._router = AgentRouter(handlers, self.endpoints, self._registrations, app.body_limit)
+        self._sockets = UnixSockets(router.match, app.body_limit)
+        app.match_agent = lambda request: hooks.match(request) or router.match(request)
         self._work: asyncio.Task[None] | None = None
         self._again = False
         editor.on("endpoints", self._changed)
-
-    def join(self, app: App) -> None:
-        """Serves the endpoints at the port of the application."""
-        self._handlers = app.handlers
-        self.session_events.set_sessions(app.handlers.sessions)
-        self._registrations.set_sessions(app.handlers.sessions)
-        router = self._router = AgentRouter(app.handlers, self.endpoints, self._registrations, app.body_limit)
-        self._sockets = UnixSockets(router.match, app.body_limit)
-        self._hooks.bodies = app.handlers.bodies
-        app.match_agent = lambda request: self._hooks.match(request) or router.match(request)
 
     async def open(self) -> None:
         """Opens the wanted endpoints and reports which are open."""
@@ -98,46 +93,39 @@ class Agents:
         if self._work is not None:
             self._work.cancel()
         await self._registrations.close()
-        if self._router is not None:
-            self._router.ends = True
-        if self._sockets is not None:
-            await self._sockets.stop_listening()
-        if self._handlers is not None:
-            if any(self._handlers.sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
-                await asyncio.sleep(FLUSH_SECONDS)
-            self._handlers.sessions.disconnect_agents()
+        self._router.ends = True
+        await self._sockets.stop_listening()
+        if any(self._sessions.of_agent(endpoint.name) for endpoint in self.endpoints):
+            await asyncio.sleep(FLUSH_SECONDS)
+        self._sessions.disconnect_agents()
 
     async def close(self) -> None:
         """Closes the sockets."""
         if self._work is not None:
             self._work.cancel()
-        if self._sockets is not None:
-            await self._sockets.close()
+        await self._sockets.close()
 
     def _changed(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
-        if self._router is not None and self._router.ends:
+        if self._router.ends:
             return
         self._wanted, self._again = endpoints, True
-        if self._handlers is not None and (self._work is None or self._work.done()):
+        if self._work is None or self._work.done():
             self._work = asyncio.get_running_loop().create_task(self.open())
 
     async def _open(self, endpoints: tuple[AgentEndpoint, ...]) -> None:
-        handlers, sockets = self._handlers, self._sockets
-        if handlers is None or sockets is None:
-            return
         for endpoint in (self._lsp, *endpoints):
             self._hide(endpoint.token)
         known = set(self.endpoints) - {self._lsp}
         self.endpoints.set((self._lsp, *endpoints))
         for gone in known - set(endpoints):
-            for session in handlers.sessions.of_agent(gone.name):
-                handlers.sessions.drop(session)
-        await sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
+            for session in self._sessions.of_agent(gone.name):
+                self._sessions.drop(session)
+        await self._sockets.keep({endpoint.socket for endpoint in endpoints if endpoint.socket is not None})
         failed: dict[str, str] = {}
         for endpoint in endpoints:
             if endpoint.transport == "unix":
                 try:
-                    await sockets.open(endpoint)
+                    await self._sockets.open(endpoint)
                 except OSError as fault:
                     failed[endpoint.name] = str(fault)
                     logger.warning("the endpoint of %s is not open: %s", endpoint.name, fault)
@@ -149,15 +137,11 @@ class Agents:
 class SessionEvents:
     """Reports sessions of agents and their notifications to Neovim, and sends them its notifications."""
 
-    def __init__(self, editor: NvimEditor) -> None:
+    def __init__(self, editor: NvimEditor, sessions: Sessions) -> None:
         self._editor = editor
-        self._sessions: Sessions | None = None
+        self._sessions = sessions
         self._notices: WeakKeyDictionary[Session, TokenBucket] = WeakKeyDictionary()
         editor.on("push", self._push)
-
-    def set_sessions(self, sessions: Sessions) -> None:
-        """Sets the sessions that notifications are sent to."""
-        self._sessions = sessions
 
     def opened(self, session: Session) -> None:
         """Reports a session that can receive notifications."""
@@ -187,8 +171,6 @@ class SessionEvents:
         self._editor.agent_event(event, data)
 
     def _push(self, agent: str, session: str | None, method: str, params: str, latest: bool) -> None:
-        if self._sessions is None:
-            return
         text = params.encode()
         for each in self._sessions.of_agent(agent):
             if session is None or each.key == session:

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import hdrs, web
+from aiohttp import web
 
 from .. import jsonrpc
 from ..errors import EditorError
-from ..http.guards import HostGuard, json_guard, refusal, refused_by
+from ..http.guards import holds, host_guard, json_guard, refusal, refused_by, values_of
 from ..http.response import json_response
 from ..neovim.nvim import NvimEditor
 from ..values import Hello
-from .registrations import holds
 from .router import any_origin_guard
 
 if TYPE_CHECKING:
@@ -41,37 +40,31 @@ class Hooks:
         editor: the connection to Neovim.
         hello: names the token, and the time for Neovim to answer: without an answer it is blocked.
         hide: receives each token, which must not be logged.
-
-    Attributes:
         bodies: reads bodies of requests.
     """
 
-    bodies: Bodies
-
-    def __init__(self, editor: NvimEditor, hello: Hello, hide: Callable[[str], None]) -> None:
+    def __init__(self, editor: NvimEditor, hello: Hello, hide: Callable[[str], None], bodies: Bodies) -> None:
         self._editor = editor
         self._hide = hide
         self._start_within = hello.settings.limits.hook / 1000
         self._set_token(hello.hook_token or "")
         self._ids = map(str, count(1))
         self._pending: dict[str, asyncio.Future[str]] = {}
-        self._guards = [HostGuard(()).refuse, any_origin_guard, json_guard]
+        self._bodies = bodies
+        self._guards = [host_guard(()), any_origin_guard, json_guard, bodies.refuse]
         editor.on("hook_token", self._set_token)
         editor.on("hook", self._answer)
 
     def match(self, request: web.Request) -> Handler | None:
         """Returns the handler of a request with the token; None for other requests."""
-        named = bool(self._token) and holds(
-            lambda name: request.headers.getall(name, ()), hdrs.AUTHORIZATION, "bearer", self._token
-        )
-        return self._serve if named else None
+        return self._serve if holds(values_of(request), "authorization", "bearer", self._token) else None
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":
             return web.Response(status=404, text="Not Found")
-        if (refused := refused_by((*self._guards, self.bodies.refuse), request)) is not None:
+        if (refused := refused_by(self._guards, request)) is not None:
             return refused
-        data = await self.bodies.read(request)
+        data = await self._bodies.read(request)
         if not isinstance(data, bytes):
             return data
         event = _event(data)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
+import hashlib
 import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from ..http.guards import Values, holds
 from ..instances.files import is_loopback
 from ..neovim.nvim import NvimEditor
 from ..sessions.registry import Sessions
@@ -45,19 +46,10 @@ SOCKET_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Where Linux lists which user listens on a port."""
 LISTENS = "0A"
 
-Values = Callable[[str], Sequence[str]]
-"""Returns all values of a header, by its name in lower case."""
 
-
-def holds(values: Values, header: str, scheme: str | None, token: str) -> bool:
-    """Whether a request has a token, exactly once and after its scheme."""
-    given = values(header)
-    if len(given) != 1:
-        return False
-    text = given[0].strip()
-    shown, _, secret = text.partition(" ") if scheme is not None else ("", "", text)
-    same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), token.encode())
-    return same and shown.lower() == (scheme or "").lower()
+def digest_of(token: str) -> str:
+    """Returns what saved sessions contain of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +80,20 @@ class OwnToken:
 
     Args:
         token: The token; empty while there is none.
-        revoked: Receives the session ids of a revoked token.
+        revoked: Receives the digest of a revoked token.
 
     Attributes:
         token: The token.
-        sessions: Ids of the sessions opened with the token.
     """
 
-    def __init__(self, token: str, revoked: Callable[[set[str]], None]) -> None:
+    def __init__(self, token: str, revoked: Callable[[str], None]) -> None:
         self.token = token
-        self.sessions: set[str] = set()
         self._revoked = revoked
 
     def revoke(self) -> None:
         """Invalidates the token and ends its sessions."""
-        self.token = ""
-        ids, self.sessions = self.sessions, set()
-        self._revoked(ids)
+        token, self.token = self.token, ""
+        self._revoked(digest_of(token))
 
 
 class Registration(OwnToken):
@@ -114,7 +103,7 @@ class Registration(OwnToken):
         server: The server.
         url: Our endpoint.
         hide: Receives each token, which must not be logged.
-        revoked: Receives the session ids of a revoked token.
+        revoked: Receives the digest of a revoked token.
         changed: Called when `state` or `fault` has changed.
         after: Task that ends an earlier registration with the same server; it runs first.
 
@@ -128,7 +117,7 @@ class Registration(OwnToken):
         server: OpenCodeServer,
         url: str,
         hide: Callable[[str], None],
-        revoked: Callable[[set[str]], None],
+        revoked: Callable[[str], None],
         changed: Callable[[], None],
         after: asyncio.Task[None] | None = None,
     ) -> None:
@@ -275,12 +264,13 @@ class Registrations:
     Args:
         editor: Names the servers and the tokens of agents; gets the states of servers.
         hide: Receives each token, which must not be logged.
+        sessions: Those of revoked tokens are deleted.
     """
 
-    def __init__(self, editor: NvimEditor, hide: Callable[[str], None]) -> None:
+    def __init__(self, editor: NvimEditor, hide: Callable[[str], None], sessions: Sessions) -> None:
         self._editor = editor
         self._hide = hide
-        self._sessions: Sessions | None = None
+        self._sessions = sessions
         self._by_url: dict[str, Registration] = {}
         self._of_agents: dict[str, OwnToken] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
@@ -288,15 +278,11 @@ class Registrations:
         editor.on("integrations", self._set_servers)
         editor.on("acp_tokens", self._set_tokens)
 
-    def set_sessions(self, sessions: Sessions) -> None:
-        """Sets the sessions from which those of revoked tokens are deleted."""
-        self._sessions = sessions
-
     def find_by_token(self, values: Values) -> OwnToken | None:
         """Returns the holder of the token that a request has, in constant time for wrong tokens."""
         found: OwnToken | None = None
         for each in (*self._by_url.values(), *self._of_agents.values()):
-            if holds(values, "authorization", "bearer", each.token) and each.token:
+            if holds(values, "authorization", "bearer", each.token):
                 found = each
         return found
 
@@ -324,7 +310,7 @@ class Registrations:
                 self._by_url[name].check_soon()
             else:
                 self._by_url[name] = Registration(
-                    server, url, self._hide, self._drop, self._report, self._ending.get(name)
+                    server, url, self._hide, self._sessions.delete_of, self._report, self._ending.get(name)
                 )
         self._report()
 
@@ -333,7 +319,7 @@ class Registrations:
             self._of_agents.pop(gone).revoke()
         for token in tokens:
             self._hide(token)
-            self._of_agents.setdefault(token, OwnToken(token, self._drop))
+            self._of_agents.setdefault(token, OwnToken(token, self._sessions.delete_of))
 
     def _end(self, registration: Registration) -> None:
         url = registration.server.url
@@ -344,11 +330,6 @@ class Registrations:
                 del self._ending[url]
 
         task.add_done_callback(ended)
-
-    def _drop(self, ids: set[str]) -> None:
-        for id_ in ids:
-            if self._sessions is not None:
-                self._sessions.delete(id_)
 
     def _report(self) -> None:
         states = [

@@ -5,19 +5,19 @@ The guards are stricter than those of the main token: agents are not web pages, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from aiohttp import hdrs, web
 
 from .. import jsonrpc
+from ..http import guards
 from ..http.app import Handler, answer_expectation
-from ..http.guards import Guard, HostGuard, accept_guard, json_guard, refusal, refused_by
 from ..http.handlers import Handlers
 from ..http.response import json_response
 from ..http.streamable import SESSION_HEADER, StreamableHttp, fault_response
 from ..values import AgentEndpoint, ServerInfo
-from .registrations import OwnToken, Registrations, Values, holds
+from .registrations import OwnToken, Registrations, digest_of
 from .websocket import WebSockets
 
 PATHS = ("/", "/mcp")
@@ -32,12 +32,8 @@ CONTAINER_HOST = "host.docker.internal"
 class Endpoints:
     """The endpoints of all agents, and the match of a request to one of them."""
 
-    def __init__(self, endpoints: Iterable[AgentEndpoint] = ()) -> None:
+    def __init__(self) -> None:
         self._by_name: dict[str, AgentEndpoint] = {}
-        self.set(endpoints)
-
-    def __bool__(self) -> bool:
-        return bool(self._by_name)
 
     def __iter__(self) -> Iterator[AgentEndpoint]:
         return iter(list(self._by_name.values()))
@@ -51,7 +47,7 @@ class Endpoints:
         endpoint = self._by_name.get(agent)
         return None if endpoint is None else endpoint.server
 
-    def find_by_token(self, values: Values, unix: str | None = None) -> AgentEndpoint | None:
+    def find_by_token(self, values: guards.Values, unix: str | None = None) -> AgentEndpoint | None:
         """Returns the endpoint whose token a request has, in constant time for wrong tokens.
 
         Args:
@@ -61,14 +57,14 @@ class Endpoints:
         found = None
         for endpoint in self._by_name.values():
             here = unix == endpoint.name if endpoint.transport == "unix" else unix is None
-            if holds(values, endpoint.header, endpoint.scheme, endpoint.token) and here:
+            if guards.holds(values, endpoint.header, endpoint.scheme, endpoint.token) and here:
                 found = endpoint
         return found
 
 
 def any_origin_guard(request: web.Request) -> web.Response | None:
     """Returns 403 for any Origin, which only browsers send."""
-    return refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
+    return guards.refusal(403, "Origin is not allowed here") if hdrs.ORIGIN in request.headers else None
 
 
 class AgentRouter:
@@ -91,12 +87,12 @@ class AgentRouter:
         self._handlers = handlers
         self._endpoints = endpoints
         self._registrations = registrations
-        self._http: dict[str | None, StreamableHttp] = {}
+        self._http: dict[str, StreamableHttp] = {}
         self._websockets = WebSockets(handlers.sessions, handlers.loader, limit)
-        self._guards = [HostGuard([CONTAINER_HOST]).refuse, any_origin_guard, handlers.bodies.refuse]
-        self._guards_of: dict[str, list[Guard]] = {
-            "POST": [json_guard, accept_guard("application/json", "text/event-stream")],
-            "GET": [accept_guard("text/event-stream")],
+        self._guards = [guards.host_guard([CONTAINER_HOST]), any_origin_guard, handlers.bodies.refuse]
+        self._guards_of: dict[str, list[guards.Guard]] = {
+            "POST": [guards.json_guard, guards.accept_guard("application/json", "text/event-stream")],
+            "GET": [guards.accept_guard("text/event-stream")],
             "DELETE": [],
         }
 
@@ -107,15 +103,12 @@ class AgentRouter:
             request: the request; only its head is needed.
             unix: name of the endpoint whose unix socket got the request.
         """
-
-        def values(name: str) -> Sequence[str]:
-            return request.headers.getall(name, ())
-
+        values = guards.values_of(request)
         endpoint = self._endpoints.find_by_token(values, unix)
         if endpoint is not None:
             return partial(self._serve, endpoint)
         holder = self._registrations.find_by_token(values) if unix is None else None
-        return None if holder is None else partial(self._serve_holder, holder)
+        return None if holder is None else partial(self._serve_holder, holder, holder.token)
 
     async def _serve(self, endpoint: AgentEndpoint, request: web.Request) -> web.StreamResponse:
         if refused := self._refuse(request):
@@ -124,25 +117,21 @@ class AgentRouter:
             return await self._websockets.serve(request, endpoint)
         return await self._answer(request, self._transport(endpoint.name), endpoint.label)
 
-    async def _serve_holder(self, holder: OwnToken, request: web.Request) -> web.StreamResponse:
+    async def _serve_holder(self, holder: OwnToken, token: str, request: web.Request) -> web.StreamResponse:
         """Serves the holder of an own token: it has the tools of any client, but only its own sessions."""
         if refused := self._refuse(request):
             return refused
-        token, id_ = holder.token, request.headers.get(SESSION_HEADER)
-        if id_ is not None and id_ not in holder.sessions:
-            return refusal(404, "Session not found; send initialize again")
-        response = await self._answer(request, self._transport(None))
-        opened = response.headers.get(SESSION_HEADER) if id_ is None else None
-        if opened is not None and holder.token == token:
-            holder.sessions.add(opened)
-        elif opened is not None:  # the token was revoked meanwhile
-            self._handlers.sessions.delete(opened)
+        handlers, digest = self._handlers, digest_of(token)
+        http = StreamableHttp(handlers.sessions, handlers.events, handlers.responses, None, digest)
+        response = await self._answer(request, http)
+        if holder.token != token:  # it was revoked meanwhile; the request may have opened a session
+            handlers.sessions.delete_of(digest)
         return response
 
     def _refuse(self, request: web.Request) -> web.Response | None:
         if self.ends:  # on an older connection
-            return refusal(503, "The bridge is shutting down", Connection="close")
-        if (refused := refused_by(self._guards, request)) is not None:
+            return guards.refusal(503, "The bridge is shutting down", Connection="close")
+        if (refused := guards.refused_by(self._guards, request)) is not None:
             return refused
         return None if request.path in PATHS else web.Response(status=404, text="Not Found")
 
@@ -150,8 +139,8 @@ class AgentRouter:
         self, request: web.Request, http: StreamableHttp, label: str | None = None
     ) -> web.StreamResponse:
         if request.method not in self._guards_of:
-            return refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
-        if (refused := refused_by(self._guards_of[request.method], request)) is not None:
+            return guards.refusal(405, "Method not allowed", Allow=",".join(sorted(self._guards_of)))
+        if (refused := guards.refused_by(self._guards_of[request.method], request)) is not None:
             return refused
         await answer_expectation(request)
         if request.method == "POST":
@@ -161,7 +150,7 @@ class AgentRouter:
             return await http.get(request, kernel)
         return await http.delete(request)
 
-    def _transport(self, agent: str | None) -> StreamableHttp:
+    def _transport(self, agent: str) -> StreamableHttp:
         """Returns the transport of an endpoint, which accepts its sessions only."""
         if agent not in self._http:
             handlers = self._handlers

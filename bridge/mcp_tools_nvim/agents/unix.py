@@ -63,23 +63,21 @@ class UnixSockets:
         """
         if endpoint.socket is None:
             raise OSError("the endpoint has no socket path")
+        path = endpoint.socket
         async with self._turn:
-            await self._open(endpoint, endpoint.socket)
-
-    async def _open(self, endpoint: AgentEndpoint, path: str) -> None:
-        if path in self._runners and _file_id(path) == self._runners[path][1]:
-            return
-        await self._close(path)
-        listening = _bind(path)
-        runner = Runner(_Application(endpoint.name, self._match, self._body_limit))
-        try:
-            await runner.setup()
-            await runner.listen(listening)
-        except BaseException:
-            listening.close()
-            await runner.cleanup()
-            raise
-        self._runners[path] = runner, _file_id(path) or (0, 0)
+            if path in self._runners and _file_id(path) == self._runners[path][1]:
+                return
+            await self._close(path)
+            listening = _bind(path)
+            runner = Runner(_Application(endpoint.name, self._match, self._body_limit))
+            try:
+                await runner.setup()
+                await runner.listen(listening)
+            except BaseException:
+                listening.close()
+                await runner.cleanup()
+                raise
+            self._runners[path] = runner, _file_id(path) or (0, 0)
 
     async def stop_listening(self) -> None:
         """Accepts no more connections; open ones continue."""

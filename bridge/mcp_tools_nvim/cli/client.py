@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 from .. import __version__
@@ -46,9 +45,7 @@ class McpClient:
         self._notify("notifications/initialized")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if SESSION in self._headers:
             self._endpoint.delete(self._headers, END_SECONDS)
         self._endpoint.close()

@@ -28,6 +28,13 @@ from .show import CommandError, Exit
 PERMITTED = "permitted_tools"
 """Tool that returns the names of tools that agents may run without a question."""
 _VARIABLE = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+_CONNECT_OPTIONS = {
+    "--http": "connect to the URL of this project's bridge instead of starting a process (stdio)",
+    "--skill": "also add a skill (SKILL.md) on when to use the tools; with --project it lists them",
+    "--hooks": "also add hooks: the model gets what is open, selected and unsaved, and new diagnostics",
+    "--lsp": "also add the editor's language servers to the LSP client of this agent",
+    "--permissions": "also allow, in your own settings of this agent, the tools that only read",
+}
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
@@ -124,7 +131,7 @@ def run_connect(options: argparse.Namespace) -> int:
         tools = ask_editor(options, "--permissions", PERMITTED, {})["tools"]
         changes = permissions.add_permissions(changes, rules, tools, root)
         paths["permissions"] = str(change.resolve(rules.file, root))
-        note = permissions.note(client, root)
+        note = permissions.note(client, rules, root)
     if options.skill:
         changes.append(skill_of(client, scope, root, options))
         paths["skill"] = str(changes[-1].path)
@@ -157,8 +164,9 @@ def run_disconnect(options: argparse.Namespace) -> int:
         changes = permissions.remove_permissions(changes, client, root)
     text = skill.remove_skill(client, scope, root)
     changes += [text] if text else []
-    done, unchanged = f"{client.title} is disconnected.", f"{client.title} is not connected"
-    return _offer(options, changes, done, unchanged, skill=str(text.path) if text else None)
+    advice = restart_advice(client)
+    done, unchanged = f"{client.title} is disconnected. {advice}", f"{client.title} is not connected"
+    return _offer(options, changes, done, unchanged, skill=str(text.path) if text else None, advice=advice)
 
 
 def _offer(
@@ -183,10 +191,13 @@ def _offer(
         ChangeError: a file cannot be written.
     """
     path, changes = wanted[0].path, [each for each in wanted if not each.is_empty]
-    diff = "\n".join(filter(None, (note if changes else "", diff_of(changes))))
+    diff = "\n".join(filter(None, (note if changes else "", *(each.diff() for each in changes))))
     written = bool(changes) and agree(changes, diff, options)
-    for each in changes if written else ():
-        (change.apply if each is wanted[0] else skill.write_skill)(each)
+    if written:
+        change.apply(changes)
+        for each in changes:
+            if each.after is None and each is not wanted[0]:
+                skill.remove_directory(each)
     if options.json:
         answer = {"path": str(path), "diff": diff, "written": written, "needed": bool(changes)}
         show.as_json({**answer, "files": files_of(changes), **more})
@@ -202,36 +213,10 @@ def add_client(parser: argparse.ArgumentParser, *, server: bool) -> None:
     parser.add_argument("client", nargs="?", help=f"one of {', '.join(CLIENTS)}")
     parser.add_argument("--project", action="store_true", help="use project files, not those of the user")
     if server:
-        parser.add_argument(
-            "--http",
-            action="store_true",
-            help="connect to the URL of this project's bridge instead of starting a process (stdio)",
-        )
-        parser.add_argument(
-            "--env",
-            metavar="NAME",
-            help="with --http: read the token from this variable instead of writing it into the file",
-        )
-        parser.add_argument(
-            "--skill",
-            action="store_true",
-            help="also add a skill (SKILL.md) on when to use the tools; with --project it lists them",
-        )
-        parser.add_argument(
-            "--hooks",
-            action="store_true",
-            help="also add hooks: the model gets what is open, selected and unsaved, and new diagnostics",
-        )
-        parser.add_argument(
-            "--lsp",
-            action="store_true",
-            help="also add the editor's language servers to the LSP client of this agent",
-        )
-        parser.add_argument(
-            "--permissions",
-            action="store_true",
-            help="also allow, in your own settings of this agent, the tools that only read: it does not ask",
-        )
+        for option, text in _CONNECT_OPTIONS.items():
+            parser.add_argument(option, action="store_true", help=text)
+        text = "with --http: read the token from this variable instead of writing it into the file"
+        parser.add_argument("--env", metavar="NAME", help=text)
     editors.add_choice(parser, "print JSON")
 
 
@@ -360,7 +345,7 @@ def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse
 
 def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> str:
     """Returns notes for the user once the entry is in the configuration."""
-    parts = [f"Restart {client.title} if it is running.", client.advice]
+    parts = [restart_advice(client), client.advice]
     if scope == "project":
         parts.append(client.project_advice)
     if options.env is not None:
@@ -372,9 +357,9 @@ def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel,
     return " ".join(filter(None, parts))
 
 
-def diff_of(changes: list[Change]) -> str:
-    """Returns the diffs of all changes."""
-    return "\n".join(each.diff() for each in changes)
+def restart_advice(client: AiClient) -> str:
+    """Returns the note that a client reads its configuration when it starts."""
+    return f"Restart {client.title} if it is running."
 
 
 def files_of(changes: list[Change]) -> str:

@@ -1,20 +1,23 @@
-"""Chooses the Neovim of a command: by `--url`, `--instance`, $NVIM, or the project of the directory."""
+"""Chooses the Neovim of a command: by `--url`, `--instance`, the project of the directory, or $NVIM."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..instances.choose import VARIABLES, is_alive, names, nearest, read_own
+from ..instances.choose import VARIABLES, holds, is_alive, names, nearest, read_own
 from ..instances.files import Instance
 from ..relay.bridge_client import BridgeClient, Missing
 from .show import CommandError, Exit
 
 WAIT_INTERVAL = 0.5
+CONNECT_SECONDS = 1.0
+"""Time to connect to the address of a Neovim."""
 TOKEN = "NVIM_MCP_TOKEN"  # noqa: S105 - the name of a variable
 """The variable with the token of a Neovim on another machine."""
 
@@ -52,24 +55,21 @@ def choose_bridge(options: argparse.Namespace) -> Instance | Missing:
     found = read_own()
     if options.instance is not None:
         return _named(options.instance, found)
-    if options.root is None:
-        for variable in VARIABLES:
-            if address := os.environ.get(variable):
-                inside = [one for one in found if _same(one.socket, address)]
-                if inside:
-                    return inside[0]
-                return Missing(
-                    f"the Neovim at ${variable} ({address}) has no running bridge: run :McpTools start in it",
-                    True,
-                )
+    own = _surrounding(found) if options.root is None else None
+    if isinstance(own, Missing):
+        return own
     try:
         here = Path(options.root or ".").resolve(strict=True)
     except OSError as error:
-        return Missing(f"{options.root or 'the working directory'}: {error.strerror or error}")
+        return own or Missing(f"{options.root or 'the working directory'}: {error.strerror or error}")
+    if own is not None and holds(own.root, here):
+        return own
     chosen = nearest(here, found)
     if isinstance(chosen, Instance):
         return chosen
-    return Missing(f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance")
+    return own or Missing(
+        f"{chosen.message}. Start Neovim there (and :McpTools start), or name one by --instance"
+    )
 
 
 def find_bridge(
@@ -123,6 +123,36 @@ def wait_for_bridge(options: argparse.Namespace) -> BridgeClient:
     while isinstance(found := find_bridge(options), Missing):
         time.sleep(WAIT_INTERVAL)
     return found
+
+
+def _surrounding(found: list[Instance]) -> Instance | Missing | None:
+    """Returns the Neovim in which this command runs; None if there is none, or if it has ended.
+
+    A process may outlive the Neovim that started it, and serve other projects: $NVIM is then out of date.
+    """
+    for variable in VARIABLES:
+        if address := os.environ.get(variable):
+            if inside := next((one for one in found if _same(one.socket, address)), None):
+                return inside
+            if _answers(address):
+                text = f"the Neovim at ${variable} ({address}) has no running bridge"
+                return Missing(f"{text}: run :McpTools start in it", True)
+    return None
+
+
+def _answers(address: str) -> bool:
+    """Returns whether a process listens at a `v:servername`."""
+    host, _, port = address.rpartition(":")
+    try:
+        if "/" not in address and port.isdecimal():
+            socket.create_connection((host.strip("[]") or "127.0.0.1", int(port)), CONNECT_SECONDS).close()
+        else:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(CONNECT_SECONDS)
+                connection.connect(address)
+    except (OSError, OverflowError, ValueError):
+        return False
+    return True
 
 
 def _elsewhere(url: str) -> Instance:

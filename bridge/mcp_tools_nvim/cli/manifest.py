@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from ..client_config import skill
+from ..client_config import change, skill
 from ..client_config.client import NAME
 from ..client_config.skill import MARK
 from ..relay.bridge_client import BridgeClient
@@ -119,7 +119,7 @@ def run_manifest(options: argparse.Namespace) -> int:
         print(show.printable(text), end="")
         return 0
     path = Path(os.path.expanduser(options.skill)) / NAME / skill.FILE
-    skill.write_skill(skill.skill_change(path, text))
+    change.apply([skill.skill_change(path, text)])
     if options.json:
         show.as_json({"path": str(path)})
     else:

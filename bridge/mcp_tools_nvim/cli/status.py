@@ -7,13 +7,12 @@ import importlib.metadata
 import importlib.util
 import os
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import __version__
 from ..instances import files
-from ..instances.choose import is_alive, read_own, shown
+from ..instances.choose import focused_time, is_alive, read_own, shown
 from ..instances.files import Instance
 from ..relay.bridge_client import BridgeClient, Missing
 from . import editors, show
@@ -52,12 +51,7 @@ def _entry(one: Instance, chosen: Instance | Missing) -> dict[str, Any]:
 
 
 def _row(one: Instance, chosen: Instance | Missing) -> tuple[str, ...]:
-    try:
-        focused = (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.focused_at)) if one.focused_at else "-"
-        )
-    except (OSError, OverflowError, ValueError):
-        focused = "-"
+    focused = (one.focused_at and focused_time(one, "%Y-%m-%d %H:%M:%S")) or "-"
     return ("*" if one == chosen else "", str(one.pid), shown(one.root), one.url, focused)
 
 

@@ -16,13 +16,13 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import BridgeError
-from .client import NAME, AiClient, ConfigLevel, Http, Server, place
+from .client import NAME, AiClient, ConfigLevel, Entry, Http, Server, Stdio, place
 from .formats import FormatError, jsonc, table_for, value_at
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -74,7 +74,7 @@ class Change:
 
 
 def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) -> Change:
-    """Returns the change that adds the entry.
+    """Returns the change that adds or updates the entry. Fields that the user has added to it stay.
 
     Raises:
         ChangeError: it cannot be made.
@@ -82,9 +82,9 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
     path = _path(client, scope, root)
     before, form = read_text(path), format_of(client)
     keys = (*client.path, NAME)
-    entry = client.entry(server)
     try:
         values = form.read(before or "")
+        entry = _updated(client, server, value_at(values, keys))
         after = form.put(before or "", keys, entry)
         if form.read(after) != _with(values, keys, entry):
             raise risk(path)
@@ -92,6 +92,17 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
         raise ChangeError(f"{path} cannot be read: {error}. Fix it first; nothing was changed") from error
     secret = isinstance(server, Http) and server.token in after and (server.token not in (before or ""))
     return Change(path, before, after, secret)
+
+
+def _updated(client: AiClient, server: Server, old: Any) -> Entry:
+    """Returns the entry of a server, with the fields that the user has added to the old one."""
+    entry, stdio = client.entry(server), client.entry(Stdio(""))
+    http = {**client.entry(Http("", "")), **client.entry(Http("", "", NAME))}
+    own, other = (stdio, http) if isinstance(server, Stdio) else (http, stdio)
+    if not isinstance(old, dict) or old.keys() & (other.keys() - own.keys()):
+        return entry  # fields for one transport may be invalid for the other
+    filled = {key: old[key] for key, value in entry.items() if value == {} and isinstance(old.get(key), dict)}
+    return {**entry, **filled, **{key: value for key, value in old.items() if key not in own}}
 
 
 def remove_entry(client: AiClient, scope: ConfigLevel, root: Path) -> Change:
@@ -165,24 +176,39 @@ def edited(
     return [*changes, made] if at is None else [*changes[:at], made, *changes[at + 1 :]]
 
 
-def apply(change: Change) -> None:
-    """Writes a change.
+def apply(changes: Sequence[Change]) -> None:
+    """Checks all changes, then writes them.
 
     Raises:
-        ChangeError: the file has changed meanwhile, or cannot be written.
+        ChangeError: a file has changed meanwhile, or cannot be written. The message names files that were
+            written before it.
     """
+    for each in changes:
+        _check(each)
+    for index, each in enumerate(changes):
+        try:
+            _apply(each)
+        except ChangeError as error:
+            if index == 0:
+                raise
+            written = ", ".join(str(done.path) for done in changes[:index])
+            raise ChangeError(f"{error}. Written before: {written}; run the command again") from error
+
+
+def _check(change: Change) -> None:
     path = change.path
+    if read_text(path) != change.before:
+        raise ChangeError(f"{path} was changed meanwhile and was not written. Try again")
+    if change.before is not None and not path.stat().st_mode & stat.S_IWUSR:
+        raise ChangeError(f"{path} is read-only and was not written. Make it writable, or edit it by hand")
+    directory = next((each for each in path.parents if each.exists()), path.parent)
+    if not directory.is_dir() or not os.access(directory, os.W_OK):
+        raise ChangeError(f"{path} was not written: files cannot be created in {directory}")
 
-    def check() -> None:
-        if read_text(path) != change.before:
-            raise ChangeError(f"{path} was changed meanwhile; nothing was written. Try again")
 
-    check()
+def _apply(change: Change) -> None:
+    path = change.path
     try:
-        if change.before is not None and not path.stat().st_mode & stat.S_IWUSR:
-            raise ChangeError(
-                f"{path} is read-only; nothing was changed. Make it writable, or add the entry by hand"
-            )
         if change.after is None:
             path.unlink()
         else:
@@ -190,9 +216,9 @@ def apply(change: Change) -> None:
             mode = path.stat().st_mode & 0o777 if change.before is not None else 0o600
             if change.secret:
                 mode &= 0o600
-            _write(path, change.after, mode, check)
+            _write(path, change.after, mode, lambda: _check(change))
     except OSError as error:
-        raise ChangeError(f"{path}: {error.strerror or error}; nothing was changed") from error
+        raise ChangeError(f"{path}: {error.strerror or error}; it was not written") from error
 
 
 def is_for_git(path: Path) -> bool:
@@ -296,7 +322,7 @@ def read_text(path: Path) -> str | None:
         raise ChangeError(f"{path}: {error.strerror or error}") from error
 
 
-def _write(path: Path, text: str, mode: int, check: Callable[[], None] = lambda: None) -> None:
+def _write(path: Path, text: str, mode: int, check: Callable[[], None]) -> None:
     """Replaces a file, unless `check` raises once the new one is on the disk."""
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

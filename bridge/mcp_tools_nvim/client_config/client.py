@@ -103,6 +103,7 @@ class Permissions:
 
     Attributes:
         file: settings of the user, as `place` reads it.
+        project_files: where the client looks for servers in a project and in the directories above it.
         rule: rule for a tool, %s for its name; it matches the name of the server.
         path: keys of the list of rules, or of the object that has them as keys; empty = a policy file (TOML)
             with nothing else.
@@ -110,6 +111,7 @@ class Permissions:
     """
 
     file: str
+    project_files: tuple[str, ...]
     rule: str = "%s"
     path: tuple[str, ...] = ()
     value: str | None = None

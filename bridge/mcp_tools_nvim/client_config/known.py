@@ -40,7 +40,8 @@ _OPENCODE_SERVERS = (
 def _codex(server: Server) -> Entry:
     if isinstance(server, Stdio):
         # The editor is found by these variables; Codex passes little more than HOME and PATH to a server.
-        inherited = ["NVIM", "NVIM_APPNAME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]
+        # Its background process has the variables of the first Codex, whatever the project: no $NVIM.
+        inherited = ["NVIM_APPNAME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]
         return {"command": server.command, "args": list(server.args), "env_vars": inherited}
     if server.variable is not None:
         return {"url": server.url, "bearer_token_env_var": server.variable}
@@ -96,7 +97,10 @@ CLIENTS = {
             advice="For the language servers, start it with `claude --plugin-dir %s`.",
         ),
         permissions=Permissions(
-            f"{_CLAUDE}/settings.json", f"mcp__{NAME}__%s", path=("permissions", "allow")
+            f"{_CLAUDE}/settings.json",
+            (".mcp.json",),
+            f"mcp__{NAME}__%s",
+            path=("permissions", "allow"),
         ),
     ),
     "codex": AiClient(
@@ -109,8 +113,10 @@ CLIENTS = {
         path=("mcp_servers",),
         reference="%s",
         custom=_codex,
-        advice='Neovim asks as well; default_tools_approval_mode = "approve" avoids the second question.'
-        " In it, `/mcp` shows the server.",
+        advice="Start Neovim first: Codex reads the list of tools only when a conversation starts."
+        " Codex and Neovim both ask before an edit."
+        ' To be asked only by Neovim, add `default_tools_approval_mode = "approve"` below'
+        " `[mcp_servers.nvim-tools]` in its config.toml. In it, `/mcp` shows the server.",
         project_advice="The project's file applies once Codex trusts the project.",
         hooks=Hooks(
             "codex",
@@ -192,7 +198,7 @@ CLIENTS = {
             timeout=5000,
             name=NAME,
         ),
-        permissions=Permissions(f"{_GEMINI}/policies/{NAME}.toml"),
+        permissions=Permissions(f"{_GEMINI}/policies/{NAME}.toml", (".gemini/settings.json",)),
     ),
     "goose": AiClient(
         title="Goose",
@@ -229,7 +235,11 @@ CLIENTS = {
             advice="Its model has the tool `lsp` if OPENCODE_EXPERIMENTAL_LSP_TOOL=true is exported.",
         ),
         permissions=Permissions(
-            f"{_CONFIG}/opencode/opencode.json", f"{NAME}_%s", path=("permission",), value="allow"
+            f"{_CONFIG}/opencode/opencode.json",
+            ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
+            f"{NAME}_%s",
+            path=("permission",),
+            value="allow",
         ),
     ),
     "qwen-code": AiClient(
@@ -251,7 +261,12 @@ CLIENTS = {
             {"project": ".lsp.json"},
             advice="For the language servers, start it with `qwen --experimental-lsp`.",
         ),
-        permissions=Permissions(f"{_QWEN}/settings.json", f"mcp__{NAME}__%s", path=("permissions", "allow")),
+        permissions=Permissions(
+            f"{_QWEN}/settings.json",
+            (".qwen/settings.json",),
+            f"mcp__{NAME}__%s",
+            path=("permissions", "allow"),
+        ),
     ),
     "vscode": AiClient(
         title="VS Code",

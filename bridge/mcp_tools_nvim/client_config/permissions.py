@@ -5,6 +5,7 @@ The rules match the name of the server, whatever its command is.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -40,17 +41,23 @@ def rules_of(client: AiClient, scope: ConfigLevel) -> Permissions:
     return client.permissions
 
 
-def note(client: AiClient, root: Path) -> str:
+def note(client: AiClient, rules: Permissions, root: Path) -> str:
     """Returns what the user must know about the rules: other servers of the name inherit them."""
-    file = client.files["project"]
+    text = f"The rules apply to any server named {NAME}, also to one that a project defines"
+    above = itertools.takewhile(lambda directory: directory != Path.home(), (root, *root.parents))
+    files = (directory / name for directory in above for name in rules.project_files)
+    if (found := next((path for path in files if _may_define(client, path)), None)) is not None:
+        text = f"WARNING: {found} defines a server named {NAME}, or cannot be read, and the rules apply to it"
+    return f"{text}. Use such a server only if you know its command."
+
+
+def _may_define(client: AiClient, path: Path) -> bool:
+    """Returns whether a file defines a server with our name, or cannot be read."""
     try:
-        has_own = not change.remove_entry(client, "project", root).is_empty
-    except ChangeError:
-        has_own = False  # the client cannot read it either
-    text = f"The rules apply to any server named {NAME}, also to one that a project defines in {file}."
-    if has_own:
-        text = f"WARNING: this project defines a server named {NAME} in {file}, and the rules apply to it."
-    return f"{text} Use such a server only if you know its command."
+        values = jsonc.read(change.read_text(path) or "")
+    except (ChangeError, *change.FAULTS):
+        return True
+    return value_at(values, (*client.path, NAME)) is not None
 
 
 def add_permissions(

@@ -67,16 +67,10 @@ def readers(client: AiClient, scope: ConfigLevel, root: Path) -> list[str]:
     ]
 
 
-def write_skill(made: Change) -> None:
-    """Writes a change of a skill, and removes its directory if it is empty.
-
-    Raises:
-        ChangeError: see `change.apply`.
-    """
-    change.apply(made)
-    if made.after is None:
-        with contextlib.suppress(OSError):
-            made.path.parent.rmdir()
+def remove_directory(removed: Change) -> None:
+    """Removes the directory of a removed file if it is empty."""
+    with contextlib.suppress(OSError):
+        removed.path.parent.rmdir()
 
 
 def _path(client: AiClient, scope: ConfigLevel, root: Path) -> Path | None:

@@ -72,8 +72,7 @@ class Agent:
     async def ask(self, body: dict[str, Any], **more: str) -> dict[str, Any]:
         async with await self.post(body, **more) as response:
             assert response.status == 200, await response.text()
-            answer: dict[str, Any] = await response.json()
-            return answer
+            return await response.json()
 
     async def initialize(self, **more: str) -> dict[str, Any]:
         async with await self.post(INITIALIZE, **more) as response:
@@ -85,8 +84,7 @@ class Agent:
 
     async def session_key(self) -> str:
         """The key under which tools know this session."""
-        key: str = (await self.ask(call("place")))["result"]["content"][0]["text"]
-        return key
+        return (await self.ask(call("place")))["result"]["content"][0]["text"]
 
     async def get(self, **more: str) -> aiohttp.ClientResponse:
         """The session's stream."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from mcp_tools_nvim.agents import registrations as module
 from mcp_tools_nvim.agents.router import Endpoints
 from tests.support.served import INITIALIZED, TOKEN, Served, events, eventually, next_event, served
 
@@ -247,9 +246,9 @@ def test_every_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
         compared.append(wanted)
         return given == wanted
 
-    monkeypatch.setattr(module.hmac, "compare_digest", compare)
-    assert hmac.compare_digest is compare
-    endpoints = Endpoints((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    endpoints = Endpoints()
+    endpoints.set((HTTP, replace(HTTP, name="b", token="t2"), replace(HTTP, name="c", token="t3")))
     for token, name in ((HTTP.token, "web"), ("t3", "c"), (TOKEN, None), ("", None)):
         compared.clear()
         endpoint = endpoints.find_by_token(lambda header, token=token: [f"Bearer {token}"])  # type: ignore[misc]

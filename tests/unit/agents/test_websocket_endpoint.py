@@ -50,13 +50,11 @@ class Socket:
         """The code with which the bridge closes the socket."""
         message = await self.ws.receive(timeout=5)
         assert message.type is WSMsgType.CLOSE
-        code: int = message.data
-        return code
+        return message.data
 
     def write(self, data: bytes) -> None:
         """Writes raw frames."""
         writer = self.ws._writer.transport
-        assert writer is not None
         writer.write(data)
 
     async def initialize(self) -> Any:

@@ -55,19 +55,20 @@ def instances(tmp_path: Path) -> Path:
 
 def run(tmp_path: Path, *words: str, script: str = '"$@"', **more: str) -> subprocess.CompletedProcess[str]:
     """Runs the command by a shell script, with that home directory."""
-    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), **more}
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
     for name in ("XDG_RUNTIME_DIR", "NVIM", "NVIM_LISTEN_ADDRESS", "NVIM_APPNAME", "PYTHONUNBUFFERED"):
         env.pop(name, None)
+    env |= more
     cwd = tmp_path / "cwd"  # directories below the current one are not searched for editors
     cwd.mkdir(exist_ok=True)
     command = ["bash", "-c", script, "bash", sys.executable, PACKAGE, *words]
     return processes.run(command, env=env, cwd=cwd, timeout=20)
 
 
-def write_instance(directory: Path, **fields: Any) -> None:
+def write_instance(directory: Path, name: str = "one", **fields: Any) -> None:
     """Writes the file of a running editor."""
     known = {"pid": os.getpid(), "port": 1, "token": "t", "socket": "/s", "root": str(directory)}
-    path = directory / "one.json"
+    path = directory / f"{name}.json"
     path.touch(0o600)
     path.write_text(json.dumps(known | fields))
 
@@ -88,6 +89,43 @@ def test_an_instance_file_with_an_invalid_url_is_ignored_or_an_error_with_advice
     done = run(tmp_path, "tools")
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> Iterator[str]:
+    """The address of a running editor without a bridge."""
+    path = tmp_path / "silent"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        yield str(path)
+
+
+def test_the_surrounding_editor_is_chosen_if_its_project_contains_the_directory(
+    instances: Path, tmp_path: Path, silent: str
+) -> None:
+    projects = {"/here": tmp_path, "/too": tmp_path, "/away": tmp_path / "away"}
+    for focused, (address, root) in enumerate(projects.items()):
+        write_instance(instances, address[1:], socket=address, root=str(root), focused_at=focused)
+
+    def chosen(**variables: str) -> list[str]:
+        listed = json.loads(run(tmp_path, "list", "--json", **variables).stdout)
+        return [each["socket"] for each in listed if each["chosen"]]
+
+    assert chosen() == ["/too"]
+    assert chosen(NVIM="/here") == ["/here"]
+    assert chosen(NVIM="/away") == ["/too"]
+    for ended in ("/gone", "127.0.0.1:1", ":1", "127.0.0.1:99999", "x"):
+        assert chosen(NVIM=ended) == ["/too"]
+    assert chosen(NVIM="/gone", NVIM_LISTEN_ADDRESS="/here") == ["/here"]
+    assert chosen(NVIM=silent) == []
+    done = run(tmp_path, "tools", NVIM=silent)
+    assert f"the Neovim at $NVIM ({silent}) has no running bridge: run :McpTools start in it" in done.stderr
+    for name in ("here", "too"):
+        (instances / f"{name}.json").unlink()
+    assert chosen(NVIM="/away") == ["/away"]
+    done = run(tmp_path, "tools", NVIM="/gone")
+    assert (done.returncode, "$NVIM" in done.stderr) == (3, False), done.stderr
 
 
 def test_names_are_printed_without_control_characters(instances: Path, tmp_path: Path) -> None:
@@ -175,6 +213,7 @@ def foreign_server() -> Iterator[int]:
         thread.join(5)
 
 
+@pytest.mark.slow
 def test_a_foreign_server_that_never_ends_its_answer_is_given_up(foreign_server: int) -> None:
     began = time.monotonic()
     assert not BridgeClient(f"http://127.0.0.1:{foreign_server}/mcp", "token").is_ours()

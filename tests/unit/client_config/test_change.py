@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.client_config import change
-from mcp_tools_nvim.client_config.change import ChangeError
+from mcp_tools_nvim.client_config.change import Change, ChangeError
 from mcp_tools_nvim.client_config.client import NAME, AiClient, Http, Stdio, place
+from mcp_tools_nvim.client_config.formats import value_at
 from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
 
@@ -34,7 +36,7 @@ def write(
     client: AiClient, server: Stdio | Http = SERVER, scope: change.ConfigLevel = "user", root: Path = Path()
 ) -> Path:
     made = change.add_entry(client, server, scope, root)
-    change.apply(made)
+    change.apply([made])
     return made.path
 
 
@@ -48,7 +50,7 @@ def existing(name: str, text: str | bytes) -> Path:
 
 def undo(client: AiClient, scope: change.ConfigLevel = "user", root: Path = Path()) -> None:
     made = change.remove_entry(client, scope, root)
-    change.apply(made)
+    change.apply([made])
 
 
 @pytest.mark.parametrize("name", CLIENTS)
@@ -188,6 +190,62 @@ def test_a_comment_added_by_the_user_is_kept(name: str, before: str, added: str,
     assert NAME not in path.read_text()
 
 
+CODEX = f"""model = "x"
+
+[mcp_servers.{NAME}]
+command = "old"
+args = []
+default_tools_approval_mode = "approve"
+startup_timeout_sec = 20
+env = {{ NVIM_APPNAME = "mine" }}
+
+[mcp_servers.{NAME}.tools.nvim_file_edit]
+approval_mode = "prompt"
+
+[mcp_servers.other]
+command = "x"
+"""
+JSON = '{"%s": {"%s": {"command": "old", "args": [], "disabled": true, "env": {"A": "b"}}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "kept"),
+    [
+        (
+            "codex",
+            CODEX,
+            {
+                "default_tools_approval_mode": "approve",
+                "startup_timeout_sec": 20,
+                "env": {"NVIM_APPNAME": "mine"},
+                "tools": {"nvim_file_edit": {"approval_mode": "prompt"}},
+            },
+        ),
+        ("cursor", JSON % ("mcpServers", NAME), {"disabled": True, "env": {"A": "b"}}),
+        ("zed", JSON % ("context_servers", NAME), {"disabled": True, "env": {"A": "b"}}),
+        (
+            "goose",
+            f"extensions:\n  {NAME}:\n    cmd: old\n    envs: {{A: b}}\n    bundled: false\n  other: {{}}\n",
+            {"envs": {"A": "b"}, "bundled": False},
+        ),
+    ],
+)
+def test_fields_that_the_user_has_added_to_the_entry_are_kept(
+    name: str, before: str, kept: dict[str, object], home: Path
+) -> None:
+    client, path = CLIENTS[name], existing(name, before)
+
+    def entry() -> Any:
+        return value_at(change.format_of(client).read(path.read_text()), (*client.path, NAME))
+
+    write(client)
+    assert entry() == {**client.entry(SERVER), **kept}
+    assert change.add_entry(client, SERVER, "user", home).is_empty
+    assert ("other" in path.read_text()) == ("other" in before)
+    write(client, HTTP)  # what is valid for a command may be invalid for a URL
+    assert entry() == client.entry(HTTP)
+
+
 @pytest.mark.parametrize(
     ("name", "before", "below"),
     [
@@ -215,8 +273,38 @@ def test_a_file_that_has_changed_since_the_diff_is_not_overwritten(home: Path) -
     made.path.parent.mkdir()
     made.path.write_text('{"theirs": 1}')
     with pytest.raises(ChangeError, match="meanwhile"):
-        change.apply(made)
+        change.apply([made])
     assert made.path.read_text() == '{"theirs": 1}'
+
+
+def test_all_files_are_checked_before_the_first_is_written(home: Path) -> None:
+    first = change.add_entry(CURSOR, SERVER, "user", Path())
+    changed, unwritable = home / "changed", home / "file" / "below"
+    changed.write_text("theirs")
+    (home / "file").write_text("")
+    for other in (Change(changed, "mine", "new"), Change(unwritable, None, "new")):
+        with pytest.raises(ChangeError, match="was not written"):
+            change.apply([first, other])
+        assert not first.path.exists()
+
+
+def test_a_failure_after_the_first_file_names_what_was_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = change.add_entry(CURSOR, SERVER, "user", Path())
+    other = home / "other"
+    replace = os.replace
+
+    def fail(source: str, target: Path) -> None:
+        if target == other:
+            raise OSError(28, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(ChangeError, match=f"{other}.* it was not written. Written before: {first.path};"):
+        change.apply([first, Change(other, None, "new")])
+    assert first.path.exists()
+    assert not other.exists()
 
 
 def test_a_file_that_changes_during_the_write_is_not_overwritten(
@@ -226,7 +314,7 @@ def test_a_file_that_changes_during_the_write_is_not_overwritten(
     made = change.add_entry(CURSOR, SERVER, "user", Path())
     monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
     with pytest.raises(ChangeError, match="meanwhile"):
-        change.apply(made)
+        change.apply([made])
     assert path.read_text() == '{"theirs": 1}'
     assert [each.name for each in path.parent.iterdir()] == ["mcp.json"]
 

@@ -150,6 +150,53 @@ def test_toml_and_yaml_are_changed_and_restored(form: ModuleType, text: str, tab
     assert form.remove(text, path) == text
 
 
+LINES = "nvim-tools:\n    command: python3\n    args:\n    - a\n    - b\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "added", "after"),
+    [
+        (
+            "---\nGOOSE_MODEL:   'x'   # aligned\nextensions:\n    other:\n        a:   [1,2]\n",
+            LINES,
+            "\n# tail\n",
+        ),
+        (
+            "extensions:\n    other: >-\n        folded\n        text\n    # not now\n",
+            LINES,
+            "z: {a: 1,  b: 2}\n",
+        ),
+        ("extensions:  # none yet\n", LINES, "z:\n- 1\n"),
+        ("a:    1\n# end\n", "extensions:\n" + LINES, "...\n"),
+        (
+            "extensions: { other: {x: 1}",
+            ', "nvim-tools": {"command": "python3", "args": ["a", "b"]}',
+            " } # tail\n",
+        ),
+        ("extensions: {", '"nvim-tools": {"command": "python3", "args": ["a", "b"]}', "}\nz:   1\n"),
+    ],
+)
+def test_an_entry_is_added_to_yaml_without_a_change_of_other_lines(
+    before: str, added: str, after: str
+) -> None:
+    path = ("extensions", "nvim-tools")
+    changed = yaml.put(before + after, path, ENTRY)
+    assert changed.startswith(before)
+    assert changed.endswith(after)
+    between = changed[len(before) : -len(after)]
+    assert "".join(between.split()) == "".join(added.split())
+    assert yaml.read(changed)["extensions"]["nvim-tools"] == ENTRY
+    assert yaml.read(yaml.put(changed, path, {"url": "x"}))["extensions"]["nvim-tools"] == {"url": "x"}
+    back = yaml.remove(changed, path)
+    assert back.startswith(before)
+    assert back.endswith(after)
+
+
+def test_yaml_that_cannot_be_changed_in_place_stays_the_same() -> None:
+    for text in ("null\n", "extensions:\n  nvim-tools: &a {}\nz: *a\n"):
+        assert yaml.put(text, ("extensions", "nvim-tools"), ENTRY) == text
+
+
 @pytest.mark.parametrize(("form", "text"), [(toml, "a = "), (yaml, "a: [1"), (yaml, "- 1\n")])
 def test_invalid_toml_and_yaml_are_refused(form: ModuleType, text: str) -> None:
     with pytest.raises(FormatError):

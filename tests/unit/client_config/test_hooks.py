@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_tools_nvim.client_config import change, hooks, skill
+from mcp_tools_nvim.client_config import change, hooks
 from mcp_tools_nvim.client_config.change import Change, ChangeError
 from mcp_tools_nvim.client_config.client import AiClient, ConfigLevel, Stdio
 from mcp_tools_nvim.client_config.known import CLIENTS
@@ -22,9 +22,7 @@ LEVELS: list[Levels] = [("user", COMMAND), ("project", PROJECT)]
 
 
 def write(changes: list[Change]) -> None:
-    for each in changes:
-        if not each.is_empty:
-            (change.apply if each is changes[0] else skill.write_skill)(each)
+    change.apply([each for each in changes if not each.is_empty])
 
 
 def connect(client: AiClient, root: Path, level: ConfigLevel, command: list[str]) -> list[Change]:
@@ -37,7 +35,6 @@ def disconnect(client: AiClient, root: Path, level: ConfigLevel) -> list[Change]
 
 
 def path_of(client: AiClient, root: Path, level: ConfigLevel) -> Path:
-    assert client.hooks is not None
     return change.resolve(client.hooks.files[level], root)
 
 
@@ -62,7 +59,6 @@ def test_hooks_are_added_once_updated_and_removed(
 @pytest.mark.parametrize("name", SHARED)
 def test_hooks_of_others_are_not_changed(name: str, tmp_path: Path) -> None:
     client = CLIENTS[name]
-    assert client.hooks is not None
     start, _, tool = client.hooks.events
     path = path_of(client, tmp_path, "user")
     path.parent.mkdir(parents=True, exist_ok=True)

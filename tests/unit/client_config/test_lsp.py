@@ -31,13 +31,10 @@ def disconnect(client: AiClient, root: Path, level: ConfigLevel) -> list[Change]
 
 
 def write(changes: list[Change]) -> None:
-    for each in changes:
-        if not each.is_empty:
-            change.apply(each)
+    change.apply([each for each in changes if not each.is_empty])
 
 
 def entry_of(client: AiClient, root: Path, level: ConfigLevel) -> Any:
-    assert client.lsp is not None
     values = json.loads(lsp.path_of(client.lsp, level, root).read_text())
     return value_at(values, (*client.lsp.path, NAME))
 

@@ -52,9 +52,7 @@ def disconnect(client: AiClient, root: Path) -> list[Change]:
 
 
 def write(changes: list[Change]) -> None:
-    for each in changes:
-        if not each.is_empty:
-            change.apply(each)
+    change.apply([each for each in changes if not each.is_empty])
 
 
 def allowed(client: AiClient) -> Any:
@@ -165,8 +163,17 @@ def test_a_project_gets_no_rules_and_a_server_with_our_name_is_a_warning(name: s
     client = CLIENTS[name]
     with pytest.raises(ChangeError, match="omit --project"):
         permissions.rules_of(client, "project")
-    note = permissions.note(client, tmp_path)
-    assert note.startswith("The rules apply to any server named nvim-tools")
-    change.apply(change.add_entry(client, Stdio("x"), "project", tmp_path))
-    assert client.files["project"] in (warning := permissions.note(client, tmp_path))
-    assert warning.startswith("WARNING: this project")
+    rules, project = rules_of(client), tmp_path / "project"
+    below = project / "below"
+    below.mkdir(parents=True)
+    assert permissions.note(client, rules, below).startswith("The rules apply to any server named nvim-tools")
+    for file in rules.project_files:
+        for directory in (below, project):
+            path = directory / file
+            path.parent.mkdir(exist_ok=True)
+            for text in (json.dumps({client.path[0]: {"nvim-tools": {}}}), "{ broken"):
+                path.write_text(text)
+                assert permissions.note(client, rules, below).startswith(f"WARNING: {path} defines")
+            path.unlink()
+    path.symlink_to("/dev/null")
+    assert permissions.note(client, rules, below).startswith("WARNING")

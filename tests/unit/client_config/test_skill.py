@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_tools_nvim.client_config import change, skill
-from mcp_tools_nvim.client_config.change import ChangeError
+from mcp_tools_nvim.client_config.change import Change, ChangeError
 from mcp_tools_nvim.client_config.client import NAME, AiClient, Stdio
 from mcp_tools_nvim.client_config.known import CLIENTS
 
@@ -18,16 +18,22 @@ def client(name: str) -> AiClient:
     return CLIENTS[name]
 
 
+def apply(made: Change) -> None:
+    change.apply([made])
+    if made.after is None:
+        skill.remove_directory(made)
+
+
 def install(name: str, root: Path = Path(), scope: change.ConfigLevel = "user") -> Path:
     made = skill.add_skill(client(name), TEXT, scope, root)
-    skill.write_skill(made)
+    apply(made)
     return made.path
 
 
 def remove(name: str) -> bool:
     gone = skill.remove_skill(client(name), "user", Path())
     if gone is not None:
-        skill.write_skill(gone)
+        apply(gone)
     return gone is not None
 
 
@@ -40,10 +46,10 @@ def test_the_skill_is_added_updated_and_removed_with_its_directory(name: str, tm
         assert skill.add_skill(client(name), TEXT, scope, tmp_path).is_empty
         newer = skill.add_skill(client(name), TEXT + "more", scope, tmp_path)
         assert "+more" in newer.diff()
-        skill.write_skill(newer)
+        apply(newer)
         gone = skill.remove_skill(client(name), scope, tmp_path)
         assert gone is not None
-        skill.write_skill(gone)
+        apply(gone)
         assert not path.parent.exists()
         assert path.parent.parent.is_dir()  # other skills may be there
         assert skill.remove_skill(client(name), scope, tmp_path) is None
@@ -70,7 +76,7 @@ def test_a_file_that_has_changed_since_the_diff_is_not_overwritten() -> None:
     made = skill.add_skill(client("claude-code"), TEXT + "more", "user", Path())
     path.write_text(TEXT + "theirs")
     with pytest.raises(ChangeError, match="meanwhile"):
-        skill.write_skill(made)
+        apply(made)
     assert path.read_text() == TEXT + "theirs"
 
 
@@ -92,7 +98,7 @@ def test_agents_that_read_the_common_directory_share_one_skill(home: Path) -> No
 def test_a_shared_skill_is_removed_with_the_last_connected_client() -> None:
     install("codex")
     made = change.add_entry(client("zed"), Stdio("python3"), "user", Path())
-    change.apply(made)
+    apply(made)
     assert skill.readers(client("codex"), "user", Path()) == ["Zed"]
     assert not remove("codex")
     made.path.unlink()

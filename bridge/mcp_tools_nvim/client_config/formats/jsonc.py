@@ -187,10 +187,8 @@ def _value(text: str, at: int, depth: int) -> Node:
     if depth > MAX_DEPTH:
         raise _wrong(text, at, "nested too deep")
     head = text[at : at + 1]
-    if head == "{":
-        return _object(text, at, depth)
-    if head == "[":
-        return _array(text, at, depth)
+    if head in ("{", "["):
+        return _container(text, at, depth)
     found = (_STRING if head == '"' else _ATOM).match(text, at)
     if found is None:
         raise _wrong(text, at, "a value is missing")
@@ -200,40 +198,35 @@ def _value(text: str, at: int, depth: int) -> Node:
         raise _wrong(text, at, f"{found[0][:40]} is not a value") from error
 
 
-def _object(text: str, begin: int, depth: int) -> Node:
+def _container(text: str, begin: int, depth: int) -> Node:
+    """Parses an object or an array."""
+    is_object = text[begin] == "{"
     members: list[Member] = []
     at, comma = _skip(text, begin + 1), False
-    while text[at : at + 1] != "}":
+    while text[at : at + 1] != ("}" if is_object else "]"):
         if members and not comma:
             raise _wrong(text, at, "a comma is missing")
-        found = _STRING.match(text, at)
-        if found is None:
-            raise _wrong(text, at, "a key is missing")
-        colon = _skip(text, found.end())
-        if text[colon : colon + 1] != ":":
-            raise _wrong(text, colon, "a colon is missing")
-        node = _value(text, _skip(text, colon + 1), depth + 1)
-        members.append(Member(json.loads(found[0]), at, node, node.end))
+        key, value = _key(text, at) if is_object else (str(len(members)), at)
+        node = _value(text, value, depth + 1)
+        members.append(Member(key, at, node, node.end))
         at = _skip(text, node.end)
         comma = text[at : at + 1] == ","
         if comma:
             at = _skip(text, at + 1)
-    return Node(begin, at + 1, {member.key: member.value.value for member in members}, members, comma)
+    values = [member.value.value for member in members]
+    named = dict(zip((member.key for member in members), values, strict=True))
+    return Node(begin, at + 1, named if is_object else values, members, comma)
 
 
-def _array(text: str, begin: int, depth: int) -> Node:
-    members: list[Member] = []
-    at, comma = _skip(text, begin + 1), False
-    while text[at : at + 1] != "]":
-        if members and not comma:
-            raise _wrong(text, at, "a comma is missing")
-        node = _value(text, at, depth + 1)
-        members.append(Member(str(len(members)), at, node, node.end))
-        at = _skip(text, node.end)
-        comma = text[at : at + 1] == ","
-        if comma:
-            at = _skip(text, at + 1)
-    return Node(begin, at + 1, [member.value.value for member in members], members, comma)
+def _key(text: str, at: int) -> tuple[str, int]:
+    """Returns the key of a member, and where its value begins."""
+    found = _STRING.match(text, at)
+    if found is None:
+        raise _wrong(text, at, "a key is missing")
+    colon = _skip(text, found.end())
+    if text[colon : colon + 1] != ":":
+        raise _wrong(text, colon, "a colon is missing")
+    return str(json.loads(found[0])), _skip(text, colon + 1)
 
 
 def _wrong(text: str, at: int, what: str) -> FormatError:

@@ -1,16 +1,20 @@
-"""YAML, by a library that keeps comments and order."""
+"""YAML, changed in place: a library finds where an entry is, and writes new entries only."""
 
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 
-from . import FormatError, is_at, replace_lines, table_for, value_at
+from . import FormatError, is_at, replace_lines
+
+NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def read(text: str) -> Any:
@@ -22,52 +26,96 @@ def read(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Sets the entry at `path`; creates missing tables."""
+    """Sets the entry at `path`; creates missing tables. Returns the same text where that is not possible."""
     if is_at(read, text, path, value):
         return text
-    library, document = _parse(text)
-    if (span := _span(text, path)) is not None:
-        entry = _dump(YAML(pure=True), {path[-1]: value})
-        changed = replace_lines(text, span, _indented(entry, text.splitlines()[span[0]]))
-        if is_at(read, changed, path, value):
-            return changed
-    table = table_for(document, path)
-    table[path[-1]] = value
-    written = _dump(library, document)
-    # The library drops the comments of a file without entries.
-    return text + written if text.strip() and _is_comment(text) else written
+    pairs, node = _find(text, path)
+    depth = len(pairs)
+    if depth == len(path):
+        changed = _replace(text, pairs, {path[-1]: value})
+    else:
+        entry = reduce(lambda inner, name: {name: inner}, reversed(path[depth:]), value)
+        changed = _insert(text, pairs, node, entry)
+    return changed if is_at(read, changed, path, value) else text
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Removes the entry at `path`, if it exists."""
-    library, document = _parse(text)
-    table = value_at(document, path[:-1])
-    if not isinstance(table, dict) or path[-1] not in table:
+    """Removes the entry at `path`, if it exists. Returns the same text where that is not possible."""
+    pairs, _ = _find(text, path)
+    if len(pairs) < len(path):
         return text
-    if (span := _span(text, path)) is not None:
-        alone = len(table) == 1 and len(path) > 1
-        rest = _indented("{}\n", text.splitlines()[span[0]]) if alone else ""
-        changed = replace_lines(text, span, rest)
-        if is_at(read, changed, path, None):
-            return changed
-    del table[path[-1]]
-    return _dump(library, document)
+    changed = _replace(text, pairs, {})
+    return changed if is_at(read, changed, path, None) else text
 
 
-def _span(text: str, path: Sequence[str]) -> tuple[int, int] | None:
-    """Returns the lines of an entry, if it has its own lines. Comments below belong to the next entry.
-
-    The library would remove them with the entry above.
-    """
-    node, key = YAML(pure=True).compose(text), None
+def _find(text: str, path: Sequence[str]) -> tuple[list[tuple[Any, Any, Any]], Any]:
+    """Returns the pairs on the path that exist, as mapping, key and value, and the value of the last one."""
+    try:
+        node = YAML(pure=True).compose(text)
+    except YAMLError as error:
+        raise FormatError(str(error).split("\n")[0]) from error
+    pairs: list[tuple[Any, Any, Any]] = []
     for name in path:
-        if not isinstance(node, MappingNode) or node.flow_style:
-            return None
-        key, node = next(((key, value) for key, value in node.value if key.value == name), (None, None))
-    if key is None:
-        return None
-    start, end = key.start_mark.line, _last(node) + 1
-    return (start, end) if start < end else None  # else an alias
+        if node is None or _is_null(node):
+            break
+        if not isinstance(node, MappingNode):
+            raise FormatError(f"{pairs[-1][1].value if pairs else 'the file'}: not a table")
+        key, value = next(((key, value) for key, value in node.value if key.value == name), (None, None))
+        if key is None:
+            break
+        pairs.append((node, key, value))
+        node = value
+    return pairs, node
+
+
+def _replace(text: str, pairs: list[tuple[Any, Any, Any]], entry: dict[str, Any]) -> str:
+    """Replaces an entry; removes it if the new one is empty."""
+    mapping, key, value = pairs[-1]
+    if mapping.flow_style:
+        before, after = text[: key.start_mark.index], text[value.end_mark.index :]
+        if entry:
+            return before + _flow(entry) + after
+        if before.rstrip().endswith(","):
+            return before.rstrip()[:-1] + after
+        return before + after.lstrip().removeprefix(",").lstrip(" ")
+    # Comments below belong to the next entry.
+    start, end = key.start_mark.line, _last(value) + 1
+    if start >= end:  # an alias
+        return text
+    is_alone = len(mapping.value) == 1 and len(pairs) > 1
+    new = _block(text, entry, key.start_mark.column, len(pairs) - 1) if entry or is_alone else ""
+    return replace_lines(text, (start, end), new)
+
+
+def _insert(text: str, pairs: list[tuple[Any, Any, Any]], node: Any, entry: dict[str, Any]) -> str:
+    """Adds an entry to a mapping, or to an empty value."""
+    if isinstance(node, MappingNode) and node.flow_style:
+        at = len(text[: node.end_mark.index - 1].rstrip(" "))
+        separator = ", " if node.value and not text[:at].rstrip().endswith(",") else ""
+        return text[:at] + separator + _flow(entry) + text[at:]
+    lines = text.splitlines(keepends=True)
+    if isinstance(node, MappingNode):
+        column, line = node.value[0][0].start_mark.column, _last(node) + 1
+        for number in range(line, len(lines)):
+            words = lines[number].lstrip(" ")
+            if words.startswith("#") and len(lines[number]) - len(words) >= column:
+                line = number + 1  # a comment in the mapping
+            elif words.strip():
+                break
+    elif not pairs:
+        column, line = 0, len(lines)
+    elif node.value:
+        return text[: node.start_mark.index] + "{" + _flow(entry) + "}" + text[node.end_mark.index :]
+    else:
+        key = pairs[-1][1]
+        column, line = key.start_mark.column + 2, key.end_mark.line + 1
+    if 0 < line == len(lines) and not lines[-1].endswith("\n"):
+        text += _newline(text)
+    return replace_lines(text, (line, line), _block(text, entry, column, len(pairs)))
+
+
+def _is_null(node: Any) -> bool:
+    return isinstance(node, ScalarNode) and node.style is None and node.value in NULLS
 
 
 def _last(node: Any) -> int:
@@ -78,31 +126,19 @@ def _last(node: Any) -> int:
     return max(_last(each) for each in parts)
 
 
-def _indented(text: str, like: str) -> str:
-    indent = like[: len(like) - len(like.lstrip(" "))]
-    return "".join(indent + line for line in text.splitlines(keepends=True))
+def _flow(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, ensure_ascii=False)[1:-1]
 
 
-def _parse(text: str) -> tuple[YAML, Any]:
-    library = YAML(pure=True)
-    library.preserve_quotes = True
+def _block(text: str, entry: dict[str, Any], column: int, depth: int) -> str:
+    """Returns the lines of an entry, with the indentation and line ends of a text."""
+    library, out = YAML(pure=True), io.StringIO()
     library.width = 4096
-    try:
-        document = library.load(text)
-    except YAMLError as error:
-        raise FormatError(str(error).split("\n")[0]) from error
-    if document is None:
-        document = library.map()
-    if not isinstance(document, dict):
-        raise FormatError("the file does not contain a table")
-    return library, document
+    library.indent(mapping=column // depth if depth else 2)
+    library.dump(entry, out)
+    lines = [" " * column + line + _newline(text) for line in out.getvalue().splitlines()]
+    return "".join(lines)
 
 
-def _is_comment(text: str) -> bool:
-    return all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines())
-
-
-def _dump(library: YAML, document: Any) -> str:
-    out = io.StringIO()
-    library.dump(document, out)
-    return out.getvalue()
+def _newline(text: str) -> str:
+    return "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"

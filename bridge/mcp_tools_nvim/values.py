@@ -296,21 +296,11 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """Versions of the bridge and its packages."""
-
-    bridge: str
-    python: str
-    sdk: str
-    aiohttp: str
-    msgpack: str
-
-
-@dataclass(frozen=True, slots=True)
 class HelloInfo:
     """The bridge's parameters of `hello`.
 
     Attributes:
+        versions: of the bridge, Python, and the bridge's packages.
         launch: id from Neovim, if it started the process; else empty.
     """
 
@@ -318,7 +308,7 @@ class HelloInfo:
     port: int
     wanted_port: int
     port_holder: PortHolder
-    versions: Versions
+    versions: dict[str, str]
     role: Literal["bridge", "client"] = "bridge"
     launch: str = ""
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypedDict, TypeVa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
-    from types import TracebackType
 
     from ..values import ToolError
     from .connection import EditorConnection
@@ -105,9 +104,7 @@ class AsyncClient:
     async def __aenter__(self) -> AsyncClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def call_tool(
@@ -233,9 +230,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @_with_signature_of(AsyncClient.call_tool)

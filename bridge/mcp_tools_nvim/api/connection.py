@@ -20,7 +20,7 @@ from ..instances.choose import Place, shown
 from ..neovim.codec import fault_text
 from ..neovim.modes import blocked_text
 from ..neovim.nvim import NvimEditor
-from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, Sender, ToolError, Versions
+from ..values import CallRequest, ClientInfo, Hello, HelloInfo, Progress, Sender, ToolError
 from .client import CallOptions
 from .values import answer_of
 
@@ -103,7 +103,8 @@ async def open_connection(place: Place) -> EditorConnection | ToolError:
 
 
 async def _hello(editor: NvimEditor, address: str) -> Hello | ToolError:
-    info = HelloInfo(os.getpid(), 0, 0, "none", _versions(), role="client")
+    versions = {"bridge": __version__, "python": platform.python_version()}
+    info = HelloInfo(os.getpid(), 0, 0, "none", versions, role="client")
     answer = asyncio.ensure_future(editor.hello(info, HELLO_WITHIN))
     try:
         await asyncio.wait({answer}, timeout=START_WITHIN)
@@ -195,7 +196,3 @@ class _Watch:
 
 def _program() -> str:
     return Path(sys.argv[0]).name if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "python"
-
-
-def _versions() -> Versions:
-    return Versions(__version__, platform.python_version(), "", "", "")

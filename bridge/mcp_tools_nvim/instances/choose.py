@@ -69,7 +69,7 @@ def choose(here: Path, found: list[Instance]) -> Place | ToolError:
 
 def nearest(here: Path, live: list[Instance]) -> Instance | ToolError:
     """Returns the instance with the longest root above `here`; the last focused one of several."""
-    above = [instance for instance in live if _holds(instance.root, here)]
+    above = [instance for instance in live if holds(instance.root, here)]
     longest = max((len(_real(instance.root)) for instance in above), default=0)
     chosen = [instance for instance in above if len(_real(instance.root)) == longest]
     if chosen:
@@ -84,7 +84,8 @@ def _real(root: str) -> str:
     return str(Path(root).resolve())
 
 
-def _holds(root: str, here: Path) -> bool:
+def holds(root: str, here: Path) -> bool:
+    """Whether a directory is a root or in it."""
     try:
         return bool(root) and here.resolve().is_relative_to(Path(root).resolve())
     except (OSError, ValueError):
@@ -97,11 +98,16 @@ def names(found: list[Instance]) -> str:
 
 
 def _name(instance: Instance) -> str:
-    known = f"{shown(instance.socket)} (process {instance.pid}, {shown(instance.root)}"
+    focused = focused_time(instance, ", last focused %H:%M:%S")
+    return f"{shown(instance.socket)} (process {instance.pid}, {shown(instance.root)}{focused})"
+
+
+def focused_time(instance: Instance, form: str) -> str:
+    """Returns when an instance was last focused, formatted by `strftime`; empty for an invalid time."""
     try:
-        return f"{known}, last focused {time.strftime('%H:%M:%S', time.localtime(instance.focused_at))})"
+        return time.strftime(form, time.localtime(instance.focused_at))
     except (OSError, OverflowError, ValueError):
-        return f"{known})"  # not a valid time
+        return ""
 
 
 def is_alive(pid: int) -> bool:

@@ -40,7 +40,7 @@ def own_directories(
     """Returns the directories of instance files, like lua/mcp-tools/instances/file.lua.
 
     A Neovim uses one of them, depending on its environment. The settings of a project may set variables, so
-    relative directories, and those in a repository or below the current directory, are omitted.
+    relative directories, and those at or below a repository or the current directory, are omitted.
 
     Args:
         environ: usually `os.environ`.
@@ -53,10 +53,11 @@ def own_directories(
         runtime = f"{sessions}/{os.getuid()}"
     directories = [str(Path(runtime) / "mcp-tools")] if runtime and _is_own_directory(Path(runtime)) else []
     name = environ.get("NVIM_APPNAME") or "nvim"
-    if not os.path.isabs(name) and ".." not in Path(name).parts:
+    if not os.path.isabs(name):
         state = Path(environ.get("XDG_STATE_HOME") or "~/.local/state")
         directories.append(os.path.expanduser(state / name / "mcp-tools" / "instances"))
-    return [path for path in directories if os.path.isabs(path) and not _in_project(path, home)]
+    named = [path for path in directories if os.path.isabs(path) and ".." not in Path(path).parts]
+    return [path for path in named if not _in_project(path, home)]
 
 
 def read_all(directory: str | None) -> list[Instance]:
@@ -102,8 +103,9 @@ def home_of_account() -> str:
 
 
 def _in_project(path: str, home: str) -> bool:
-    """Whether a path is in a git repository other than the home directory, or below the current directory."""
-    parents = Path(os.path.realpath(path)).parents
+    """Whether a path is at or below the current directory or a repository other than the home directory."""
+    real = Path(os.path.realpath(path))
+    parents = (real, *real.parents)
     with contextlib.suppress(FileNotFoundError):  # the current directory was removed
         here = Path.cwd()
         if here in parents and not Path(home).is_relative_to(here):

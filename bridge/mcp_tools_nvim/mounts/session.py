@@ -56,7 +56,6 @@ QUESTIONS: tuple[tuple[str, str, str, Any], ...] = (
 )
 """Permission, the SDK's callback, method and result of each question that a server may ask."""
 _REQUESTS: dict[str, Any] = {
-    "tools/list": types.ListToolsRequest,
     "resources/list": types.ListResourcesRequest,
     "resources/templates/list": types.ListResourceTemplatesRequest,
     "prompts/list": types.ListPromptsRequest,
@@ -179,6 +178,9 @@ class MountSession:
         allow: what the server may ask: `sampling`, `elicitation`, `roots`.
         ask: passes a question on and returns the answer, or raises `MCPError`.
         on_notification: called with each notification.
+
+    Attributes:
+        sdk_session: the SDK's session.
     """
 
     def __init__(
@@ -197,7 +199,7 @@ class MountSession:
             for permission, callback, method, result in QUESTIONS
             if permission in allow
         }
-        self._session = ClientSession(
+        self.sdk_session = ClientSession(
             dispatcher=self._dispatcher,
             **callbacks,
             message_handler=self._on_event,
@@ -205,26 +207,26 @@ class MountSession:
         )
 
     async def __aenter__(self) -> MountSession:
-        await self._session.__aenter__()
+        await self.sdk_session.__aenter__()
         try:
             await self._handshake()
         except BaseException as fault:
-            await self._session.__aexit__(type(fault), fault, fault.__traceback__)
+            await self.sdk_session.__aexit__(type(fault), fault, fault.__traceback__)
             raise
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
-        await self._session.__aexit__(*exc)
+        await self.sdk_session.__aexit__(*exc)
 
     async def _handshake(self) -> None:
         """Initializes the session; servers of the stateless era refuse that, and are discovered."""
         try:
-            await self._session.initialize()
+            await self.sdk_session.initialize()
         except MCPError as error:
             if is_closed(error) or error.error.code == types.REQUEST_TIMEOUT:
                 raise
             try:
-                await self._session.discover()
+                await self.sdk_session.discover()
             except MCPError:
                 raise error from None
         self._dispatcher.version = self.protocol
@@ -232,33 +234,28 @@ class MountSession:
     @property
     def protocol(self) -> str:
         """The negotiated protocol version."""
-        return self._session.protocol_version or ""
+        return self.sdk_session.protocol_version or ""
 
     @property
     def is_modern(self) -> bool:
         """Whether the protocol is of the stateless era, in which changes are sent to listeners only."""
         return self.protocol in MODERN_PROTOCOL_VERSIONS
 
-    @property
-    def sdk_session(self) -> ClientSession:
-        """The SDK's session."""
-        return self._session
-
     def supports(self, method: str) -> bool:
         """Whether the server has this list."""
-        capabilities = self._session.server_capabilities
+        capabilities = self.sdk_session.server_capabilities
         return getattr(capabilities, method.partition("/")[0], None) is not None
 
     @property
     def completes(self) -> bool:
         """Whether the server completes arguments."""
-        capabilities = self._session.server_capabilities
+        capabilities = self.sdk_session.server_capabilities
         return capabilities is not None and capabilities.completions is not None
 
     @property
     def subscribes(self) -> bool:
         """Whether resources can be subscribed to; used in sessions only."""
-        capabilities = self._session.server_capabilities
+        capabilities = self.sdk_session.server_capabilities
         resources = capabilities.resources if capabilities is not None else None
         return not self.is_modern and resources is not None and resources.subscribe is True
 
@@ -270,7 +267,7 @@ class MountSession:
     @property
     def server(self) -> str:
         """Name and version of the server."""
-        info = self._session.server_info
+        info = self.sdk_session.server_info
         return f"{info.name} {info.version}"[:MAX_NAME] if info else ""
 
     async def list(self, method: str) -> tuple[list[Item], list[str]]:
@@ -280,9 +277,9 @@ class MountSession:
         for _ in range(MAX_PAGES):
             params = types.PaginatedRequestParams(cursor=cursor) if cursor is not None else None
             if method == "tools/list":  # the SDK's method remembers what calls need
-                cursor = (await self._session.list_tools(params=params)).next_cursor
+                cursor = (await self.sdk_session.list_tools(params=params)).next_cursor
             else:
-                raw = await self._session.send_request(_REQUESTS[method](params=params), _RAW)
+                raw = await self.sdk_session.send_request(_REQUESTS[method](params=params), _RAW)
                 cursor = raw.get("nextCursor")
             if cursor is None or self._dispatcher.is_full:
                 break
@@ -314,7 +311,7 @@ class MountSession:
         raw: dict[str, Any] = {}
         more: dict[str, Any] = {}
         for _ in range(MAX_ROUNDS):
-            raw = await self._session.send_request(
+            raw = await self.sdk_session.send_request(
                 request(params=params | more), _RAW, progress_callback=progress
             )
             if raw.get("resultType") != "input_required":
@@ -323,8 +320,8 @@ class MountSession:
             answers = {}
             for key, question in (needed.input_requests or {}).items():
                 meta = question.params.meta if question.params else None
-                context = ClientRequestContext(session=self._session, request_id=key, meta=meta)
-                answer = await self._session.dispatch_input_request(context, question)
+                context = ClientRequestContext(session=self.sdk_session, request_id=key, meta=meta)
+                answer = await self.sdk_session.dispatch_input_request(context, question)
                 if isinstance(answer, types.ErrorData):
                     raise MCPError.from_error_data(answer)
                 answers[key] = answer

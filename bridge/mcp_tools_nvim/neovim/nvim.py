@@ -109,7 +109,7 @@ class NvimEditor:
     async def leave(self, within: float) -> None:
         """Requests that Neovim end our remaining calls, and waits for at most `within` seconds."""
         with contextlib.suppress(EditorError):
-            await self._request("lost", (self._channel_id,), self._channel.time() + within, lambda _: None)
+            await self._request("lost", (self._channel_id,), lambda _: None, self._channel.time() + within)
 
     def close(self) -> None:
         """Sends what is written, then closes the channel."""
@@ -128,7 +128,7 @@ class NvimEditor:
             self._learn(sent, int(raw["clock"]))
             return codec.hello(raw)
 
-        return await self._request("hello", (self._channel_id, values), give_up, answer)
+        return await self._request("hello", (self._channel_id, values), answer, give_up)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
         """Returns the definitions of one kind, of `view` only; `json=None` when `revision` is current."""
@@ -136,11 +136,11 @@ class NvimEditor:
         if view is not None:
             scope = None if view.scope is None else {"scope": codec.encode_scope(view.scope)}
             args.append({"client": view.client} | (scope or {}))
-        return self._request("list", args, self._channel.time() + ANSWER_WITHIN, codec.listing)
+        return self._request("list", args, codec.listing)
 
     def instructions(self, names: Sequence[str]) -> asyncio.Future[str]:
         """Returns the instructions for a client that sees only the tools with these names."""
-        return self._request("instructions", (names,), self._channel.time() + ANSWER_WITHIN, str)
+        return self._request("instructions", (names,), str)
 
     def execute(
         self, call_id: str, request: CallRequest, start_by: float, timeout_ms: int, give_up: float
@@ -180,7 +180,7 @@ class NvimEditor:
             whole: include a result above `LARGE`; every other verb returns its size only.
         """
         args = (task_id, since) if whole else (task_id, since, LARGE)
-        return self._reply("get_result", args, self._channel.time() + ANSWER_WITHIN)
+        return self._reply("get_result", args)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
         """Passes the client's answers to the question `seq` to a tool; ignored if it is not open.
@@ -191,11 +191,11 @@ class NvimEditor:
             answers: `{key: {"result": {…}} | {"error": {"code": …, "message": …}}}`.
         """
         args = (task_id, seq, json.dumps(answers), LARGE)
-        return self._reply("answer", args, self._channel.time() + ANSWER_WITHIN)
+        return self._reply("answer", args)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
         """Returns path and message of the bytes in a result that are not UTF-8."""
-        return self._request("explain", (task_id,), self._channel.time() + 2.0, codec.explanation)
+        return self._request("explain", (task_id,), codec.explanation, self._channel.time() + 2.0)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
         """Returns the mode, which Neovim reports even at a prompt; None without an answer for `timeout` s.
@@ -234,8 +234,7 @@ class NvimEditor:
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
         """Subscribes to changes of a resource; returns why that is refused. Each needs one `unsubscribe`."""
-        give_up = self._channel.time() + ANSWER_WITHIN
-        return self._request("subscribe", (self._channel_id, uri), give_up, codec.subscription_error)
+        return self._request("subscribe", (self._channel_id, uri), codec.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
         """Reverts one `subscribe`."""
@@ -253,7 +252,7 @@ class NvimEditor:
         """Passes on an event of an agent's hook; Neovim ignores it if it reads it after `within` seconds."""
         start_by = self._channel.time() + within
         args = (event_id, event, self._clock.to_editor(start_by), self._channel_id)
-        return self._request("hook", args, start_by, codec.hook_reply)
+        return self._request("hook", args, codec.hook_reply, start_by)
 
     def provide(
         self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
@@ -262,9 +261,8 @@ class NvimEditor:
 
         The last part removes earlier definitions that are in none of the parts.
         """
-        give_up = self._channel.time() + ANSWER_WITHIN
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
-        return self._request("provide", args, give_up, codec.refused_definitions)
+        return self._request("provide", args, codec.refused_definitions)
 
     def withdraw(self, provider: str) -> None:
         """Removes all definitions of a mount."""
@@ -331,21 +329,22 @@ class NvimEditor:
             callback(*values)
 
     def _request(
-        self, verb: str, args: Sequence[Any], give_up: float, answer: Callable[[Any], T]
+        self, verb: str, args: Sequence[Any], answer: Callable[[Any], T], give_up: float | None = None
     ) -> asyncio.Future[T]:
-        return self._channel.request("nvim_exec_lua", (_VERB % verb, args), give_up, answer)
+        until = self._channel.time() + ANSWER_WITHIN if give_up is None else give_up
+        return self._channel.request("nvim_exec_lua", (_VERB % verb, args), until, answer)
 
     def _notify(self, verb: str, args: Sequence[Any]) -> None:
         self._channel.notify("nvim_exec_lua", (_VERB % verb, args))
 
-    def _reply(self, verb: str, args: Sequence[Any], give_up: float) -> asyncio.Future[Reply]:
+    def _reply(self, verb: str, args: Sequence[Any], give_up: float | None = None) -> asyncio.Future[Reply]:
         sent = self._channel.time()
 
         def answer(raw: Any) -> Reply:
             self._learn(sent, int(raw["clock"]))
             return codec.reply(raw, self._clock)
 
-        return self._request(verb, args, give_up, answer)
+        return self._request(verb, args, answer, give_up)
 
     def _read_clock(self, give_up: float) -> asyncio.Future[None]:
         sent = self._channel.time()

@@ -24,7 +24,7 @@ from ..instances.holder import holder_of
 from ..neovim.codec import fault_text
 from ..neovim.modes import advice
 from ..neovim.nvim import NvimEditor
-from ..values import Hello, HelloInfo, PortHolder, Versions
+from ..values import Hello, HelloInfo, PortHolder
 from . import ports
 from .environment import Environment
 from .log import LogHandler, set_level
@@ -124,11 +124,8 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
             parts = await ending.unless(_meet(environment, editor, claim, handler))
             if parts is not None:
-                agents = Agents(editor, parts.hello, parts.token, handler.hide)
-                parts.watcher = agents.session_events
-                parts.server_info = agents.endpoints.server_info
                 app = App(parts)
-                agents.join(app)
+                agents = Agents(editor, parts.hello, parts.token, handler.hide, app)
                 runner = Runner(app, backpressure=parts.calls.backpressure)
                 try:
                     await _serve(environment, parts, runner, claim, ending, editor, agents)
@@ -293,14 +290,10 @@ def _print_ready(port: int) -> None:
         pass  # stdout is closed
 
 
-def _versions() -> Versions:
-    return Versions(
-        bridge=__version__,
-        python=platform.python_version(),
-        sdk=_installed("mcp"),
-        aiohttp=_installed("aiohttp"),
-        msgpack=_installed("msgpack"),
-    )
+def _versions() -> dict[str, str]:
+    packages = {"sdk": "mcp", "aiohttp": "aiohttp", "msgpack": "msgpack"}
+    installed = {key: _installed(name) for key, name in packages.items()}
+    return {"bridge": __version__, "python": platform.python_version(), **installed}
 
 
 def _installed(name: str) -> str:

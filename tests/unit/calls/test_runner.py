@@ -16,14 +16,13 @@ from mcp_tools_nvim.values import (
     CallRequest,
     CallState,
     ClientInfo,
-    Limits,
     Outcome,
     Reply,
     Sender,
     Settings,
     ToolError,
 )
-from tests.support.memory import FailError, MemoryEditor, Seen, ToolContext
+from tests.support.memory import MemoryEditor, Seen, ToolContext
 from tests.support.virtual_time import virtual
 
 SENDER = Sender(ClientInfo("test", "1"))
@@ -80,23 +79,6 @@ async def test_a_sync_tool_takes_one_request() -> None:
     assert (outcome.state, outcome.kind, outcome.text) == ("done", "text", "hi")
     assert [verb for verb, _ in bench.editor.requests] == ["execute"]
     assert bench.calls.in_flight == 0
-
-
-@virtual
-async def test_every_kind_of_outcome_is_passed_on() -> None:
-    bench = Bench()
-
-    def fails(ctx: ToolContext, args: dict[str, Any]) -> None:
-        raise FailError("no", Code.STALE)
-
-    bench.editor.add_tool("value", lambda ctx, args: {"n": 1}, outputSchema={"type": "object"})
-    bench.editor.add_tool("nothing", lambda ctx, args: None)
-    bench.editor.add_tool("fails", fails)
-    value = await bench.run("value")
-    assert (value.kind, value.text, value.structured) == ("json", '{"n":1}', True)
-    assert (await bench.run("nothing")).kind == "empty"
-    assert code(await bench.run("fails")) is Code.STALE
-    assert code(await bench.run("absent")) is Code.UNKNOWN_TOOL
 
 
 @pytest.mark.parametrize(("size", "requests"), [(10, 0), (70_000, 1)])
@@ -299,19 +281,6 @@ async def test_a_started_call_waits_until_its_deadline_plus_2_s() -> None:
 
 
 @virtual
-async def test_the_editor_ends_tools_at_their_own_or_the_global_timeout() -> None:
-    bench = Bench(tool_timeout=3000)
-    bench.editor.add_tool("global", after(60))
-    bench.editor.add_tool("own", after(60), timeout=1000)
-    outcome = await bench.run("own")
-    assert (outcome.state, bench.elapsed) == ("timed_out", pytest.approx(1.0))
-    bench.begun = bench.loop.time()
-    outcome = await bench.run("global")
-    assert (outcome.state, bench.elapsed) == ("timed_out", pytest.approx(3.0))
-    assert not bench.editor.cancels
-
-
-@virtual
 async def test_a_timeout_of_0_is_no_limit() -> None:
     bench = Bench(tool_timeout=0)
     bench.editor.add_tool("late", after(3600))
@@ -357,17 +326,6 @@ async def test_the_bridge_ends_a_call_2_s_after_a_missed_approval_deadline() -> 
     outcome = await call
     assert (outcome.state, bench.elapsed) == ("timed_out", pytest.approx(7.0))
     bench.editor.close()
-
-
-@virtual
-async def test_a_denied_approval_is_an_outcome() -> None:
-    bench = Bench()
-    decision: asyncio.Future[bool] = bench.loop.create_future()
-    bench.editor.add_tool("late", after(0.5), approval=lambda: decision)
-    call = bench.start("late")
-    await asyncio.sleep(1)
-    decision.set_result(False)
-    assert code(await call) is Code.ACCESS_DENIED
 
 
 @pytest.mark.parametrize("reason", [None, "client", "session_closed"])
@@ -496,19 +454,6 @@ async def test_a_call_that_starts_while_it_is_being_refused_is_awaited() -> None
     assert code(await call) is Code.CANCELLED
 
 
-@pytest.mark.parametrize("limit", [4, 1024])
-@virtual
-async def test_calls_beyond_the_limit_are_busy(limit: int) -> None:
-    bench = Bench(limits=Limits(calls=limit))
-    bench.editor.add_tool("late", after(1))
-    calls = [bench.start("late") for _ in range(limit)]
-    await asyncio.sleep(0.5)
-    assert bench.calls.in_flight == limit
-    assert code(await bench.run("late")) is Code.BUSY
-    assert {o.text for o in await asyncio.gather(*calls)} == {"late"}
-    assert (await bench.run("late")).text == "late"
-
-
 @virtual
 async def test_progress_increases_and_heartbeats_fit_below_the_next_value() -> None:
     bench = Bench()
@@ -580,18 +525,6 @@ async def test_logs_reach_the_observer_of_their_call_until_it_ends() -> None:
     await bench.run("logs")
     bench.calls.log("boot-1", "info", "too late")
     assert bench.seen.logs == [("warning", {"n": 1})]
-
-
-@virtual
-async def test_a_result_that_is_not_utf_8_is_refused_with_its_position() -> None:
-    bench = Bench()
-    bench.editor.add_tool("bad", lambda ctx, args: "caf\udce9")
-    bench.editor.add_tool("good", lambda ctx, args: "café")
-    outcome = await bench.run("bad")
-    assert code(outcome) is Code.NOT_SERIALIZABLE
-    assert "not UTF-8" in message(outcome)
-    assert not bench.editor.acknowledged
-    assert (await bench.run("good")).text == "café"
 
 
 @virtual

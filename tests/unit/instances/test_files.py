@@ -183,6 +183,28 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
         assert own_directories(state) == []
 
 
+def test_a_repository_is_not_a_directory_of_instance_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clone may have the expected name, and private files with umask 077."""
+    clone = tmp_path / "mcp-tools"
+    (clone / "sub").mkdir(parents=True, mode=0o700)
+    git = clone / ".git"
+    git.mkdir()
+    for variable in (tmp_path, clone / ".."):
+        environ = {"XDG_RUNTIME_DIR": str(variable), "XDG_STATE_HOME": "x"}
+        for place in (clone, clone / "sub", tmp_path):
+            monkeypatch.chdir(place)
+            assert own_directories(environ) == []
+    git.rmdir()  # an unpacked archive
+    monkeypatch.chdir(clone)
+    assert own_directories({"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": "x"}) == []
+    monkeypatch.chdir("/")
+    assert own_directories({"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": "x"}) == [str(clone)]
+    up = f"{tmp_path}/mcp-tools/.."
+    assert own_directories({"XDG_RUNTIME_DIR": up, "XDG_STATE_HOME": up}) == []
+
+
 def test_a_home_directory_may_be_a_repository(tmp_path: Path) -> None:
     """Some users keep their configuration in one."""
     (tmp_path / ".git").mkdir()

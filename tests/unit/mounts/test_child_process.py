@@ -40,7 +40,6 @@ def test_a_line_beyond_the_limit_is_answered_by_its_id(size: int, last: bool, st
     assert isinstance(line, LongLine)
     assert (line.size, len(line) < LIMIT) == (size, True)
     answer = line.answer(LIMIT)
-    assert answer is not None
     error = answer.message.model_dump()
     assert (error["id"], error["error"]["code"]) == (7, TOO_LARGE)
 

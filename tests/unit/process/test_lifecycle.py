@@ -41,14 +41,12 @@ class Bridge:
 
     async def port(self) -> int:
         """The port of the ready line."""
-        assert self.process.stdout
         async with asyncio.timeout(10):
             line = (await self.process.stdout.readline()).decode()
         assert line.startswith("MCP server listening on port ")
         return int(line.split()[-1])
 
     async def log_line(self) -> bytes:
-        assert self.process.stderr
         async with asyncio.timeout(10):
             return await self.process.stderr.readline()
 

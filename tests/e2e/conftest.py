@@ -43,8 +43,7 @@ def captures(request: pytest.FixtureRequest, nvim_version: str) -> Captures:
 @pytest.fixture(params=["sessions", "stateless"])
 def transport(request: pytest.FixtureRequest) -> Transport:
     """Without SSE, which has the same sessions; test_calls.py covers it."""
-    chosen: Transport = request.param
-    return chosen
+    return request.param
 
 
 @pytest.fixture

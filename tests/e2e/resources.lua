@@ -63,3 +63,5 @@ mcp.register_prompt({
     })
   end,
 })
+
+mcp.register_prompt({ name = 'broken', description = 'x', get = function() error('it broke') end })

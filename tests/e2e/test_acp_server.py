@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -49,6 +50,7 @@ async def test_stdio_serves_the_tools_in_a_hostile_project(start_bridge: Start, 
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.slow
 async def test_an_http_entry_has_a_token_of_its_own_until_it_is_revoked(start_bridge: Start) -> None:
     bridge = await start_bridge(init=ROOT_TOOLS)
     first, second = [await bridge.nvim.lua(ENTRY, "http") for _ in range(2)]
@@ -76,6 +78,46 @@ async def test_an_http_entry_has_a_token_of_its_own_until_it_is_revoked(start_br
     await bridge.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
     assert await tools(second) != set()
     assert await status(first) == 401
+
+
+@pytest.mark.slow
+async def test_a_session_over_http_continues_after_a_restart_of_the_bridge(start_bridge: Start) -> None:
+    """With its own token only."""
+    bridge = await start_bridge(init=ROOT_TOOLS)
+    entry, other = [await bridge.nvim.lua(ENTRY, "http") for _ in range(2)]
+    about = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+    accept = {"Accept": "application/json, text/event-stream"}
+
+    async def post(headers: dict[str, str], method: str, **params: Any) -> httpx2.Response:
+        async with http_client(headers | accept) as http:
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            return await http.post(entry["url"], json=body)
+
+    opened = await post(headers_of(entry), "initialize", **about)
+    session = {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
+    await bridge.nvim.request("nvim_command", "McpTools restart")
+    await bridge.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
+    await bridge.nvim.wait_for("return mcp_tools.endpoint()", timeout=15_000)
+    for headers in (headers_of(other), {"Authorization": f"Bearer {bridge.token}"}):
+        assert (await post(headers | session, "tools/list")).status_code == 404
+    assert "result" in (await post(headers_of(entry) | session, "tools/list")).json()
+
+
+@pytest.mark.slow
+async def test_the_token_that_was_unused_longest_makes_room_for_a_new_one(start_bridge: Start) -> None:
+    bridge = await start_bridge(init=ROOT_TOOLS)
+    used, unused = [await bridge.nvim.lua(ENTRY, "http") for _ in range(2)]
+    async with http_client(headers_of(used)) as http, http_client(headers_of(unused)) as other:
+        transport = streamable_http_client(used["url"], http_client=http)
+        async with Client(transport, mode="legacy") as client:
+            await bridge.nvim.wait_for("return (mcp_tools.status().sessions or { count = 0 }).count == 1")
+            await bridge.nvim.lua("for _ = 1, 63 do mcp_tools.acp_server({ transport = 'http' }) end")
+            async with asyncio.timeout(15):
+                while (await other.post(unused["url"], json={})).status_code != 401:
+                    await asyncio.sleep(0.02)
+            assert (await client.list_tools()).tools
+    lines = await bridge.nvim.lua("return require('mcp-tools.log').lines(20)")
+    assert "acp_revoke" in str(lines)
 
 
 def headers_of(entry: dict[str, Any]) -> dict[str, str]:

@@ -75,8 +75,7 @@ def says(choice: str) -> types.ElicitResult:
 
 def choices_of(params: types.ElicitRequestFormParams) -> list[str]:
     """The answers that a form has."""
-    enum: list[str] = params.requested_schema["properties"]["answer"]["enum"]
-    return enum
+    return params.requested_schema["properties"]["answer"]["enum"]
 
 
 async def wait(event: asyncio.Event) -> None:

@@ -87,8 +87,7 @@ class Call:
 
     async def end(self) -> dict[str, Any]:
         """The outcome: `ok`, `text`, and `code` and `kind` where the caller has them."""
-        outcome: dict[str, Any] = await self.nvim.wait_for(f"return (function() {SEEN} end)().outcome")
-        return outcome
+        return await self.nvim.wait_for(f"return (function() {SEEN} end)().outcome")
 
 
 class ClientCall(Call):

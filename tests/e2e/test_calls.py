@@ -8,10 +8,12 @@ import json
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from mcp import Client, MCPError
 
 from tests.support.bridge import TRANSPORTS, Bridge, Transport, connect
 from tests.support.results import error_of, text_of
+from tests.support.shared import Keep
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -19,8 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 @pytest.fixture(params=TRANSPORTS)
 def transport(request: pytest.FixtureRequest) -> Transport:
     """All of them, also in `make test-quick`."""
-    chosen: Transport = request.param
-    return chosen
+    return request.param
 
 
 any_transport = pytest.mark.parametrize(
@@ -46,7 +47,6 @@ async def test_a_lua_tool_is_listed_and_called(common_tools: Bridge, transport: 
         }
         assert list(tools) == sorted(tools)
         annotations = tools["nvim_test_echo"].annotations
-        assert annotations is not None
         assert annotations.read_only_hint is True
         assert (text_of(result), result.is_error, result.structured_content) == ("hällo", False, None)
 
@@ -84,7 +84,6 @@ async def test_results_arrive_unchanged(common_tools: Bridge, transport: Transpo
         assert base64.b64decode(content[1].data) == b"\0\1"
         failed = await value(client, "result", later)
         assert failed.is_error
-        assert failed.meta is not None
         assert failed.meta["x/y"] == 1
 
 
@@ -166,7 +165,6 @@ async def test_structured_results_match_the_output_schema(common_tools: Bridge, 
         for result, code in ((broken, "invalid_output"), (failed, "not_found")):
             assert result.is_error
             assert result.structured_content is None
-            assert result.meta is not None
             assert result.meta["mcp-tools.nvim/error"]["code"] == code
 
 
@@ -207,7 +205,7 @@ async def test_without_a_user_risky_tools_are_denied(common_tools: Bridge, trans
     async with connect(common_tools, transport) as client:
         error = error_of(await client.call_tool("nvim_risky", {}))
         assert error["code"] == "access_denied"
-        assert "call it again when they are there" in error["message"]
+        assert "only a new call asks them" in error["message"]
         assert '"allow"' not in error["message"], "clients must not learn how to disable approval"
         assert await common_tools.nvim.lua("return Seen.late") == 0
 
@@ -219,3 +217,16 @@ async def test_concurrent_calls_get_their_own_results(common_tools: Bridge, tran
             *(client.call_tool("nvim_later", {"ms": 50 - i, "value": i}) for i in range(50))
         )
         assert [json.loads(text_of(result)) for result in results] == list(range(50))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def limited(nvim_version: str, keep: Keep) -> Bridge:
+    """A bridge without a prefix and with small results."""
+    return await keep(nvim_version, setup="{ tool_prefix = '', limits = { tool_result = 2000 } }")
+
+
+@pytest.mark.slow
+async def test_a_result_beyond_the_limit_is_refused(limited: Bridge, transport: Transport) -> None:
+    async with connect(limited, transport) as client:
+        assert len(text_of(await client.call_tool("sized", {"bytes": 2000}))) == 2000
+        assert error_of(await client.call_tool("sized", {"bytes": 2001}))["code"] == "too_large"

@@ -128,6 +128,27 @@ async def test_tools_follow_a_plugins_files(switched: Bridge, transport: Transpo
         assert "shipped" not in await tool_names(client)
 
 
+async def test_new_files_of_a_plugin_are_found_at_a_call(
+    switched: Bridge, transport: Transport, plugin: Plugin
+) -> None:
+    root = plugin("one", f"return {tool('first')}")
+    await switched.nvim.lua(
+        "vim.opt.runtimepath:append(...) vim.env.MCP_TOOLS_CACHE_TTL = '0' " + REFRESH, str(root)
+    )
+    try:
+        async with listening(switched, transport) as (client, news):
+            assert "first" in await tool_names(client)
+            plugin("two", f"return {tool('second', 'found')}")
+            news.seen.clear()
+            await client.call_tool("nvim_first", {})
+            await news.wait_for("tools")
+            assert text_of(await client.call_tool("nvim_second", {})) == "found"
+    finally:
+        await switched.nvim.lua(
+            "vim.opt.runtimepath:remove(...) vim.env.MCP_TOOLS_CACHE_TTL = nil " + REFRESH, str(root)
+        )
+
+
 async def test_bridge_refresh_finds_new_tools(switched: Bridge, transport: Transport, plugin: Plugin) -> None:
     root = plugin("one", f"return {tool('shipped')}")
     await switched.nvim.lua("vim.opt.runtimepath:append(...) mcp_tools.enable('bridge_refresh')", str(root))

@@ -183,6 +183,18 @@ async def test_late_diagnostics_go_with_the_next_event(stage: Stage) -> None:
     assert "- new: a.txt:1:1 error: bad: BAD" in await stage.until("BAD", prompt="")
 
 
+@pytest.mark.slow
+async def test_late_diagnostics_that_the_next_edit_fixes_are_not_reported(stage: Stage) -> None:
+    await stage.hook(PROMPT)
+    await stage.nvim.lua("_G.delay = 2000")
+    assert await stage.edit("a.txt", "BAD one\nBAD two\n") == ""
+    await stage.nvim.wait_for("return #vim.diagnostic.get(0) == 2")
+    await stage.nvim.lua("_G.delay = 20")
+    text = await stage.text_after(stage.edit("a.txt", "fixed\nBAD two\n"))
+    assert text.split("\n")[2:] == ["- new: a.txt:2:1 error: bad: BAD two"]
+    assert "BAD" not in await stage.hook(PROMPT)
+
+
 async def test_edits_by_our_own_tools_are_ignored(stage: Stage) -> None:
     await stage.hook(PROMPT)
     for name in ("mcp__nvim-tools__nvim_file_edit", "nvim-tools-nvim_file_edit", "Read"):
@@ -296,6 +308,7 @@ async def test_addresses_in_the_environment_are_ignored(stage: Stage, tmp_path: 
     assert await stage.hook(prompt) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [{"focused_at": "x"}, {"focused_at": None}, {"root": "/\0"}, {"pid": 0}])
 async def test_an_invalid_instance_file_does_not_hide_the_others(stage: Stage, bad: dict[str, Any]) -> None:
     values = json.loads(stage.instance().read_text())
@@ -319,6 +332,38 @@ def test_a_directory_in_the_project_is_not_used(tmp_path: Path, monkeypatch: pyt
     assert str(instances) not in hook.directories(here)
     monkeypatch.setenv("NVIM_APPNAME", "../s/nvim")
     assert not any(path.startswith(here) for path in hook.directories(elsewhere))
+    clone = tmp_path / "mcp-tools"
+    clone.mkdir(mode=0o700)
+    (clone / "sub").mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", here)
+    assert str(clone) in hook.directories(elsewhere)
+    assert str(clone) not in hook.directories(str(clone))
+    (clone / ".git").mkdir()
+    assert str(clone) not in hook.directories(str(clone / "sub"))
+    (clone / ".git").rmdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", f"{clone}/sub/../..")
+    assert not any(path.startswith(here) for path in hook.directories(str(clone / "sub")))
+
+
+def test_a_home_directory_may_be_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    instances = tmp_path / "s" / "nvim" / "mcp-tools" / "instances"
+    instances.mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "s"))
+    monkeypatch.setenv("NVIM_APPNAME", "nvim")
+    (tmp_path / ".git").mkdir()
+    assert str(instances) not in hook.directories("/usr")
+    assert str(instances) in hook.directories("/usr", str(tmp_path))
+    (tmp_path / "s" / ".git").mkdir()
+    assert str(instances) not in hook.directories("/usr", str(tmp_path))
+
+
+async def test_the_current_directory_may_be_removed(stage: Stage, tmp_path: Path) -> None:
+    removed = tmp_path / "removed"
+    removed.mkdir()
+    given = json.dumps({"session_id": "s1", "cwd": str(stage.project), **PROMPT}).encode()
+    code = f"{PATIENT}; hook.os.rmdir(hook.os.getcwd()); hook.main(['claude'])"
+    _, out, _ = await run(["-c", code], given, env=stage.home.environment(), cwd=removed)
+    assert b"a.txt" in out
 
 
 async def test_the_token_is_only_for_hooks_and_revocable(stage: Stage) -> None:

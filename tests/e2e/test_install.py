@@ -80,7 +80,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
     init = "_G.mcp_tools = require('mcp-tools')\nmcp_tools.setup({ tools = { 'test' } })\n"
     async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
         nvim = screen.nvim
-        await screen.shows("[mcp-tools] ", "Run :McpTools install or welcome")
+        await screen.shows("[mcp-tools] Python is not set up. Run :McpTools install or welcome")
         assert not environment.directory(home.make("data")).exists()
         await screen.command("McpTools install")
         await screen.shows("[mcp-tools] install: ")
@@ -138,11 +138,11 @@ async def test_another_version_is_only_reported(spawn_nvim: Spawn, home: Home, t
     await nvim.attach_ui()
     status = await nvim.wait_for(STATE, "failed")
     report = await nvim.lua(HEALTH)
-    assert "belongs to another version of the plugin" in status["last_error"]
+    assert "another version of the plugin" in status["last_error"]
     notified = await nvim.wait_for("return #notified > 0 and notified")
     assert len(notified) == 1
     assert notified[0].endswith("Run :McpTools install or welcome")
-    assert "ERROR the Python environment of the bridge belongs to another version" in report
+    assert "ERROR Python is set up for another version" in report
     assert "Run :McpTools install" in report
     assert not log.exists()
     assert (place / environment.STAMP).read_text().strip() == "0" * 64
@@ -164,7 +164,7 @@ async def test_no_suitable_python(spawn_nvim: Spawn, home: Home, tmp_path: Path,
     expected = {
         "none": "install: no Python on PATH; install Python 3.11 or newer",
         "old": f"install: Python 3.11 or newer is needed, here: {path}/python3 (Python 3.9.2). Install ",
-        "ancient": f"no Python on PATH (found {path}/python3, but none can be used)",
+        "ancient": f"no Python on PATH can be used (found {path}/python3)",
     }
     assert expected[has] in said
     assert expected[has].removeprefix("install: ") in report

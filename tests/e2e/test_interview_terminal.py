@@ -53,8 +53,7 @@ def ask(client: Any, *questions: dict[str, Any]) -> asyncio.Task[Any]:
 async def answered(call: asyncio.Task[Any]) -> str:
     result = await ended(call)
     assert not result.is_error, result
-    text: str = result.content[0].text
-    return text
+    return result.content[0].text
 
 
 def mode_is(screen: Terminal, mode: str) -> Any:
@@ -80,7 +79,7 @@ async def test_the_user_answers_every_kind_of_question(screen: Terminal, bridge:
         await screen.shows("hello j q")
         await enter_window(screen, "<CR> next", "X cancel")
         await screen.enter("j")
-        await screen.shows("Which toppings?", "2 of 3", "[ ] ham")
+        await screen.shows("Which toppings?", "2 of 3", "[ ] ham", "? keys", "q later", "X cancel")
         await screen.type(" ")
         await screen.shows("[x] ham")
         await screen.type("3")
@@ -134,12 +133,16 @@ async def test_leaving_the_window_gives_no_answers(screen: Terminal, bridge: Bri
         await screen.shows("<F5> to answer")
         assert not call.done()
         await enter_window(screen, "<CR> done")
-        if how == "field":
-            await screen.type("i")
-            await mode_is(screen, "i")
+        if how == "field":  # where X deletes a character
+            await screen.type("ifew")
+            await screen.shows("few", "<CR> done")
             await screen.press("Escape")
             await mode_is(screen, "n")
-        await (screen.command("close") if how == "close" else screen.press("X"))
+            assert "X cancel" not in await screen.shows("q later")
+            await screen.press("X")
+            await screen.shows("fw")
+            assert not call.done()
+        await (screen.press("X") if how == "X" else screen.command("close"))
         assert await answered(call) == "The user closed the questions without answering."
         await screen.hides("Which color?")
 

@@ -38,14 +38,16 @@ vim.cmd.edit(path)
 _G.client = vim.lsp.start({ name = 'jedi', cmd = { server }, root_dir = vim.fs.dirname(path) })
 function _G.ask()
   _G.found, _G.answers = nil, 0
-  local symbol = probe.symbol
-  symbol.of_buffer(vim.api.nvim_get_current_buf(), function(file)
+  local symbol, bufnr = probe.symbol, vim.api.nvim_get_current_buf()
+  probe.background.run(function(ctx)
+    return (symbol.await(ctx, bufnr, { within = symbol.INTERACTIVE_MS }))
+  end, function(file)
     local list = {}
     probe.symbol_nodes.each(file.tree, function(node)
       table.insert(list, { name = node.name, line = node.line, end_line = node.end_line, by = file.by })
     end)
     _G.found, _G.answers = list, answers + 1
-  end, { within = symbol.INTERACTIVE_MS })
+  end)
 end
 function _G.prompt(name, args)
   _G.result, _G.fault = nil, nil

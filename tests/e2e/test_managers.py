@@ -16,6 +16,7 @@ from tests.support.bridge import connect
 from tests.support.nvim import ROOT, Home, Nvim, Spawn
 from tests.support.results import text_of
 
+README = (ROOT / "README.md").read_text()
 SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
 """The placeholder in the README."""
 ALONE = f"vim.opt.runtimepath:remove([[{ROOT}]])\n"
@@ -55,7 +56,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def readme(part: str) -> str:
     """The Lua example of the README that has `part` in it."""
-    blocks = re.findall(r"^```lua\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```lua\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
     [block] = [block for block in blocks if part in block]
     return str(block)
 
@@ -88,18 +89,29 @@ async def works(nvim: Nvim, place: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_clone_needs_only_setup_and_helptags(spawn_nvim: Spawn, home: Home, published: str) -> None:
+async def test_the_commands_for_a_clone_work_as_printed(
+    spawn_nvim: Spawn, home: Home, published: str, nvim_program: Path
+) -> None:
+    data = home.make("home") / ".local" / "share"
+    data.mkdir(parents=True)
+    (home.path / "data").symlink_to(data)
     environment.pretend(home, environment.lock_hash())
-    start = home.make("data") / "nvim" / "site" / "pack" / "plugins" / "start"
-    start.mkdir(parents=True)
-    git("clone", "--quiet", published, cwd=start)
+    [commands] = re.findall(r"^```sh\n(git clone .*?)^```$", README, re.MULTILINE | re.DOTALL)
+    redirect = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{published}.insteadOf",
+        "GIT_CONFIG_VALUE_0": SOURCE,
+    }
+    env = home.environment() | redirect
+    env["PATH"] = f"{nvim_program.parent}{os.pathsep}{env['PATH']}"
+    processes.run(["sh", "-ec", commands], env=env, check=True, timeout=60)
+
+    start = home.path / "data" / "nvim" / "site" / "pack" / "plugins" / "start"
     nvim = await spawn_nvim(init_lua=ALONE + "require('mcp-tools').setup({ tools = 'recommended' })")
     await works(nvim, start / "mcp-tools.nvim")
-    [command] = re.findall(r"\+(helptags \w+)", (ROOT / "README.md").read_text())
-    await nvim.request("nvim_command", command)
     await nvim.request("nvim_command", "help mcp-tools-install")
     shown = Path(await nvim.lua("return vim.api.nvim_buf_get_name(0)"))
-    assert shown == start / "mcp-tools.nvim" / "doc" / "mcp-tools.txt"
+    assert shown.samefile(start / "mcp-tools.nvim" / "doc" / "mcp-tools.txt")
 
 
 @pytest.mark.nightly

@@ -46,8 +46,7 @@ async def bridge(nvim_version: str, keep: Keep) -> AsyncIterator[Bridge]:
 
 
 async def shown(bridge: Bridge, command: str) -> str:
-    text: str = await bridge.nvim.lua(SHOWN, command)
-    return text
+    return await bridge.nvim.lua(SHOWN, command)
 
 
 @pytest.mark.slow

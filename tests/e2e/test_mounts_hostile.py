@@ -23,7 +23,7 @@ from tests.support.mounts import SERVERS
 from tests.support.results import error_of, text_of
 from tests.support.shared import Keep
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow]
 
 SERVER = str(SERVERS / "hostile_server.py")
 

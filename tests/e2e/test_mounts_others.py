@@ -135,7 +135,6 @@ async def served(how: str, journal: Path) -> AsyncIterator[dict[str, Any]]:
     words = [sys.executable, SERVER, str(journal), "http"]
     process = await processes.start(*words, stdout=asyncio.subprocess.PIPE)
     try:
-        assert process.stdout is not None
         port = int(await asyncio.wait_for(process.stdout.readline(), 20))
         yield {"url": f"http://127.0.0.1:{port}/mcp", "allow": ["elicitation"]}
     finally:

@@ -48,6 +48,9 @@ async def test_invalid_requests_are_errors(prompts: Bridge, transport: Transport
                 await client.get_prompt(name)
             assert caught.value.error.code == -32602
         assert "name: is required" in caught.value.error.message
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt("broken")
+        assert (caught.value.error.code, caught.value.error.data["code"]) == (-32603, "execution_error")
 
 
 async def test_an_argument_is_completed_with_the_others(prompts: Bridge, transport: Transport) -> None:

@@ -66,6 +66,7 @@ async def test_python_over_tcp_and_forwarded_sockets(spawn_nvim: Spawn, tmp_path
     assert gone["error"]["code"] == "editor_gone"
 
 
+@pytest.mark.slow
 async def test_an_editor_that_listens_on_tcp_only_is_found(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua=INIT.format(python=sys.executable, setup="{}", init=ROOT_TOOLS))
     await nvim.lua(
@@ -94,7 +95,6 @@ async def test_serve_uses_a_forwarded_socket_and_ends_with_the_tunnel(
             env=elsewhere | {"MCP_AUTH_TOKEN": TOKEN},
             stdout=asyncio.subprocess.PIPE,
         )
-        assert process.stdout is not None
         async with asyncio.timeout(15):
             line = (await process.stdout.readline()).decode()
         assert line.startswith("MCP server listening on port ")

@@ -89,6 +89,7 @@ async def test_forbidden_looks_like_missing(resources: Bridge, transport: Transp
             assert "stack traceback" not in error.message
 
 
+@pytest.mark.slow
 async def test_edits_are_notified_with_a_limited_rate(resources: Bridge, transport: Transport) -> None:
     uri = await open_file(resources, f"{transport}.txt", "text\n")
     async with follow(resources, transport, [uri]) as (client, news):

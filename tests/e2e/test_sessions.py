@@ -11,21 +11,6 @@ from tests.support.bridge import ROOT_TOOLS, Bridge, Start, connect, ready, with
 from tests.support.nvim import ROOT
 from tests.support.raw import STATELESS_META, STATELESS_VERSION, Raw, text_of
 
-
-@pytest.mark.slow
-async def test_a_scope_survives_a_restart(start_bridge: Start) -> None:
-    bridge = await start_bridge(setup="{ tools = { 'test', 'buffer', 'file' } }")
-    async with Raw(bridge) as client:
-        await client.initialize(query="?tools=test_echo")
-        before = await bridge.pid()
-        await bridge.nvim.lua("vim.cmd('McpTools restart')")
-        await bridge.nvim.wait_for("return mcp_tools.endpoint() and mcp_tools.status().pid ~= ...", before)
-        _, answer = await client.send(client.message("tools/list"))
-        assert [tool["name"] for tool in answer["result"]["tools"]] == ["nvim_test_echo"]
-        _, answer = await client.send(client.call_message("buffer_list"))
-        assert answer["error"]["code"] == -32602
-
-
 COUNT = """
 mcp_tools.register({
   name = 'count_calls', description = 'x', annotations = { read_only = true },

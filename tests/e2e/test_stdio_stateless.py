@@ -73,7 +73,6 @@ class Relay:
                 self._arrived.notify_all()
 
     def write(self, **message: Any) -> None:
-        assert self.process.stdin
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def request(self, method: str, id_: Any = None, meta: dict[str, Any] | None = None, **params: Any) -> Any:
@@ -159,7 +158,6 @@ async def relay(home: Home, **env: str) -> AsyncIterator[Relay]:
     try:
         yield client
     finally:
-        assert process.stdin
         process.stdin.close()
         async with asyncio.timeout(10):
             assert await process.wait() == 0

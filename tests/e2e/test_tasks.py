@@ -74,6 +74,7 @@ async def slow(spawn_nvim: Spawn) -> Bridge:
     return await bridge.start(spawn_nvim, setup=setup, init=TOOLS)
 
 
+@pytest.mark.slow
 async def test_a_long_call_becomes_a_task_with_its_progress_and_result(slow: Bridge) -> None:
     async with TaskClient(slow) as client:
         task = await client.call("slow")
@@ -85,6 +86,7 @@ async def test_a_long_call_becomes_a_task_with_its_progress_and_result(slow: Bri
         assert (await client.until(task["taskId"], "completed"))["ttlMs"] > 0
 
 
+@pytest.mark.slow
 async def test_cancelling_a_task_reaches_the_tool(slow: Bridge) -> None:
     async with TaskClient(slow) as client:
         task = await client.call("slow")

@@ -25,11 +25,12 @@ async def test_the_user_cancels_calls(idle: Terminal) -> None:
     await idle.command(slow)
     await idle.command("McpTools cancel test_progress")
     await idle.shows("[mcp-tools] cancelled test_progress", "Error (cancelled)")
-    assert await idle.nvim.request("nvim_buf_get_name", 0) == ""
+    await idle.type("q")
+    await idle.nvim.wait_for("return vim.api.nvim_buf_get_name(0) == ''")
     await idle.command(slow)
     await idle.command(slow)
     await idle.command("McpTools cancel")
-    await idle.shows("Cancel which call?", '2: {"delay_ms":60000', "test_progress")
+    await idle.shows("Cancel which call?", "2: test_progress", '{"delay_ms":60000')
     await idle.enter("2")
     await idle.shows("[mcp-tools] cancelled test_progress")
     assert await idle.nvim.lua("return require('mcp-tools.registry').pending_count()") == 1

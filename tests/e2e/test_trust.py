@@ -74,8 +74,7 @@ def ask(client: Any, **arguments: Any) -> asyncio.Task[Any]:
 
 async def open_questions(bridge: Bridge, count: int) -> list[Any]:
     await bridge.nvim.wait_for(f"return #Open() == {count}", timeout=10_000)
-    questions: list[Any] = await bridge.nvim.lua("return Open()")
-    return questions
+    return await bridge.nvim.lua("return Open()")
 
 
 async def answer(bridge: Bridge, choice: str, call: asyncio.Task[Any], result: str = "it ran") -> None:

@@ -124,7 +124,6 @@ async def own_process(nvim: Nvim, port: int) -> AsyncIterator[tuple[Bridge, asyn
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        assert process.stdout
         line = await within(15, process.stdout.readline())
         assert line == f"MCP server listening on port {port}\n".encode()
         yield Bridge(nvim, port, token), process
@@ -182,8 +181,7 @@ async def open_sse(raw: Raw) -> aiohttp.ClientResponse:
 
 def last_event(text: str) -> dict[str, Any]:
     data = [line[6:] for line in text.splitlines() if line.startswith("data: {")]
-    event: dict[str, Any] = json.loads(data[-1])
-    return event
+    return json.loads(data[-1])
 
 
 @pytest.mark.slow
@@ -201,7 +199,6 @@ async def test_a_call_over_stdio_is_answered_after_a_crash(bridge: Bridge, versi
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
-    assert process.stdin is not None
     assert process.stdout is not None
     call = {"name": "nvim_reports", "arguments": {}, "_meta": {"progressToken": "t"}}
     for message in (
@@ -212,7 +209,6 @@ async def test_a_call_over_stdio_is_answered_after_a_crash(bridge: Bridge, versi
         process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     async def message_with(**fields: Any) -> Any:
-        assert process.stdout is not None
         async with asyncio.timeout(20):
             while True:
                 message = json.loads(await process.stdout.readline())

@@ -91,6 +91,13 @@ async def test_a_cancelled_request_is_answered_and_a_second_ignored(shared: Brid
     assert (status, answer["id"], answer["error"]["code"]) == (200, message["id"], -32800)
 
 
+async def test_a_cancel_that_arrives_before_its_request_cancels_it(shared: Bridge, client: Raw) -> None:
+    message = client.call_message("hold")
+    assert (await client.send(cancel_of(message["id"])))[0] == 202
+    assert (await within(1, client.send(message)))[1]["error"]["code"] == -32800
+    assert await shared.nvim.lua("return { Seen.running, #Seen.cancelled }") == [0, 0]
+
+
 async def test_other_sessions_and_odd_ids_cancel_nothing(shared: Bridge, client: Raw) -> None:
     message = client.call_message("later", {"ms": 300, "value": "mine"}) | {"id": 1}
     call = asyncio.create_task(client.send(message))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 
 import pytest
 
-from tests.support.bridge import Bridge
+from tests.support.bridge import Bridge, Start
 from tests.support.leaks import descendants
 from tests.support.raw import Raw, begun, code_of, text_of, within
 from tests.support.results import eventually
@@ -114,6 +115,36 @@ async def test_confirm_blocks_neovim_0_10(held: Bridge, held_client: Raw) -> Non
     assert code_of(await within(3, held_client.call("mark"))) == "editor_blocked"
     await held.nvim.request("nvim_input", "y")
     await runs_nothing_late(held, held_client)
+
+
+async def mode_is(bridge: Bridge, mode: str) -> None:
+    """Wait for the editor to be in a mode, even if it blocks there."""
+    async with asyncio.timeout(5):
+        while (await bridge.nvim.request("nvim_get_mode"))["mode"] != mode:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.every_nvim
+async def test_a_changed_file_is_not_overwritten_while_neovim_asks_about_it(start_bridge: Start) -> None:
+    bridge = await start_bridge("{ tools = { 'file' }, approval = { tools = { file_edit = 'allow' } } }")
+    await bridge.nvim.attach_ui()
+    path = bridge.nvim.home.make("cwd") / "a.txt"
+    path.write_text("one\ntwo\n")
+    user = "vim.cmd('edit ' .. ...) vim.api.nvim_buf_set_lines(0, 0, 0, false, { 'user' })"
+    await bridge.nvim.lua(user, str(path))
+    path.write_text("ONE\ntwo\n")
+    os.utime(path, (9, 9))
+    await bridge.nvim.lua("vim.schedule(function() vim.cmd('checktime') end)")
+    await mode_is(bridge, "r?")
+    async with Raw(bridge) as raw:
+        await raw.initialize()
+        edit = {"path": "a.txt", "old_text": "two", "new_text": "TWO"}
+        save = {"edits": [edit], "save": True}
+        assert code_of(await raw.call("file_edit", save)) in ("stale", "editor_blocked")
+        await bridge.nvim.request("nvim_input", "o")
+        await mode_is(bridge, "n")
+        assert code_of(await raw.call("file_edit", save)) == "stale"
+    assert path.read_text() == "ONE\ntwo\n"
 
 
 @shares

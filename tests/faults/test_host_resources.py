@@ -51,8 +51,7 @@ async def asked(raw: Raw) -> AsyncIterator[tuple[aiohttp.ClientResponse, dict[st
 async def event(response: aiohttp.ClientResponse) -> dict[str, Any]:
     async for line in response.content:
         if line.startswith(b"data: {"):
-            message: dict[str, Any] = json.loads(line[6:])
-            return message
+            return json.loads(line[6:])
     raise AssertionError("the stream has ended")
 
 

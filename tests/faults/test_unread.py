@@ -97,8 +97,7 @@ async def longest_alone(bridge: Bridge, client: Raw, size: int, late: bool) -> f
     """The longest that the editor works without a pause, in ms, while single answers are sent."""
     for _ in range(3):
         await client.call("large", {"bytes": size} | ({"late": True} if late else {}))
-    longest: float = await bridge.nvim.lua("local one = watched.longest watched.longest = 0 return one")
-    return longest
+    return await bridge.nvim.lua("local one = watched.longest watched.longest = 0 return one")
 
 
 async def settled_calls(bridge: Bridge) -> None:

@@ -54,7 +54,6 @@ class Client:
 
     def send(self, message: Json) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self.process.stdin is not None
         self.process.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def notify(self, method: str, **params: Any) -> None:
@@ -106,7 +105,6 @@ class Client:
 
     async def _read(self) -> None:
         stream = self.process.stdout
-        assert stream is not None
         with contextlib.suppress(asyncio.IncompleteReadError):
             while True:
                 head = await stream.readuntil(b"\r\n\r\n")
@@ -139,7 +137,6 @@ async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterat
         yield client
     finally:
         if process.returncode is None:
-            assert process.stdin is not None
             process.stdin.close()
         async with asyncio.timeout(5):
             await process.wait()

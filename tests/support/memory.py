@@ -28,7 +28,7 @@ from mcp_tools_nvim.values import (
     View,
 )
 
-from .memory_kinds import KEYS, Complete, Function, Offers, Tool, outcome_of
+from .memory_kinds import KEYS, Function, Offers, Tool, outcome_of
 
 T = TypeVar("T")
 
@@ -91,7 +91,6 @@ class ToolContext:
 
     def withdraw(self, answers: dict[str, Any]) -> None:
         """The question was answered elsewhere."""
-        assert self.received is not None
         self.state, self.inputs, self.withdrawn = "running", None, self.asked
         self.editor.emit_wake(self)
         self.received.set_result(answers)
@@ -175,19 +174,15 @@ class MemoryEditor:
         tool = Tool(name, function, published | definition, timeout, approval, agent=agent)
         self._offer("tools", tool)
 
-    def add_resource(
-        self, uri: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
-    ) -> None:
+    def add_resource(self, uri: str, function: Function, **definition: Any) -> None:
         """Registers a resource, or a template if its URI has `{…}`; the function returns text or bytes."""
         kind: Kind = "templates" if "{" in uri else "resources"
         published = {KEYS[kind]: uri, "name": uri} | definition
-        self._offer(kind, Tool(uri, function, published, complete=complete or {}))
+        self._offer(kind, Tool(uri, function, published))
 
-    def add_prompt(
-        self, name: str, function: Function, complete: dict[str, Complete] | None = None, **definition: Any
-    ) -> None:
-        """Registers a prompt; the function returns a text or a list of messages."""
-        self._offer("prompts", Tool(name, function, {"name": name} | definition, complete=complete or {}))
+    def add_prompt(self, name: str) -> None:
+        """Registers a prompt, which can only be listed."""
+        self._offer("prompts", Tool(name, lambda ctx, arguments: None, {"name": name}))
 
     def remove(self, kind: Kind, name: str) -> None:
         del self.offers.of[kind][name]

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_tools_nvim.errors import Code
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .memory import ToolContext
 
 Function = Callable[["ToolContext", dict[str, Any]], Any]
-Complete = Callable[[str, dict[str, str]], Any]
-"""`complete(prefix, arguments)` → values."""
 
 KEYS: dict[Kind, str] = {"tools": "name", "resources": "uri", "templates": "uriTemplate", "prompts": "name"}
 
@@ -31,7 +29,6 @@ class Tool:
 
     Attributes:
         arguments: replace those of the request.
-        complete: for arguments of prompts and variables of templates.
         agent: the only agent that may call it.
     """
 
@@ -41,7 +38,6 @@ class Tool:
     timeout: int | None = None
     approval: Callable[[], asyncio.Future[bool]] | None = None
     arguments: dict[str, Any] | None = None
-    complete: dict[str, Complete] = field(default_factory=dict)
     agent: str | None = None
 
 
@@ -61,11 +57,6 @@ class Offers:
         """The definition that a request names."""
         if request.kind == "resource":
             return self.resource(request.name) or ToolError(Code.NOT_FOUND, "Resource not found")
-        if request.kind == "prompt":
-            known = self.of["prompts"].get(request.name)
-            return known or ToolError(Code.NOT_FOUND, f"Unknown prompt: {request.name}")
-        if request.kind == "completion":
-            return self._completion(request.arguments)
         tools = self.of["tools"]
         tool = tools.get(request.name) or tools.get(request.name.removeprefix(prefix))
         if tool is None or not is_shown(tool, request.sender.scope):
@@ -82,20 +73,6 @@ class Offers:
             if match := re.fullmatch(pattern, uri):
                 return replace(template, arguments=match.groupdict())
         return None
-
-    def _completion(self, given: dict[str, Any]) -> Tool | ToolError:
-        ref, argument = given["ref"], given["argument"]
-        known = (
-            self.of["prompts"].get(ref["name"])
-            if ref["type"] == "prompt"
-            else self.of["templates"].get(ref["uri"]) or self.of["resources"].get(ref["uri"])
-        )
-        if known is None:
-            return ToolError(Code.NOT_FOUND, "there is no such prompt or resource template")
-        complete = known.complete.get(argument["name"])
-        arguments = given.get("context", {}).get("arguments", {})
-        values = [] if complete is None else complete(argument["value"], arguments)
-        return Tool(known.name, lambda ctx, _: values, {})
 
 
 def is_shown(tool: Tool, scope: Scope | None) -> bool:
@@ -114,13 +91,8 @@ def outcome_of(kind: CallKind, tool: Tool, uri: str, value: Any) -> Outcome:
     if isinstance(value, Outcome):
         return value
     if kind == "resource":
-        return _content({"contents": value if isinstance(value, list) else [_contents(tool, uri, value)]})
-    if kind == "prompt":
-        block = {"role": "user", "content": {"type": "text", "text": value}}
-        return _content({"messages": value if isinstance(value, list) else [block]})
-    if kind == "completion":
-        more = {"total": len(value)} | ({"hasMore": True} if len(value) > 100 else {})
-        return _content({"values": value[:100]} | more)
+        contents = value if isinstance(value, list) else [_contents(tool, uri, value)]
+        return Outcome("done", "content", _dumps({"contents": contents}))
     if value is None:
         return Outcome("done")
     if isinstance(value, str):
@@ -133,10 +105,6 @@ def _contents(tool: Tool, uri: str, value: str | bytes) -> dict[str, Any]:
     if isinstance(value, bytes):
         return shown | {"blob": base64.b64encode(value).decode()}
     return shown | {"text": value}
-
-
-def _content(value: dict[str, Any]) -> Outcome:
-    return Outcome("done", "content", _dumps(value))
 
 
 def _dumps(value: Any) -> str:

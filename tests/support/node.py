@@ -42,7 +42,6 @@ class Script:
 
     async def line(self, timeout: int = 10_000) -> Any:
         """The next value; `timeout` in ms."""
-        assert self.process.stdout
         async with asyncio.timeout(timeout / 1000):
             text = await self.process.stdout.readline()
         if not text:
@@ -51,7 +50,6 @@ class Script:
         return json.loads(text)
 
     def send(self, order: str) -> None:
-        assert self.process.stdin
         self.process.stdin.write(f"{order}\n".encode())
 
     async def end(self, timeout: int = 10_000) -> None:

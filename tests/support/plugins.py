@@ -21,12 +21,19 @@ PINNED = {
     "codecompanion.nvim": ("olimorris", "f1afd02537c68b3dd6e0d41d4adda5ef538e0473"),
     "lazy.nvim": ("folke", "306a05526ada86a7b30af95c5cc81ffba93fef97"),
     "mcphub.nvim": ("ravitemer", "7cd5db330f41b7bae02b2d6202218a061c3ebc1f"),
+    "mini.nvim": ("nvim-mini", "c5cdbadeb423ff724e27a42ab2d1c504d1d6fc5a"),
+    "neo-tree.nvim": ("nvim-neo-tree", "5e076e5419b95b13c29383e1de29270a50df2d40"),
     "neotest": ("nvim-neotest", "1c529a1ef9c82e8131e872368415cecc2bb86ea2"),
+    "nui.nvim": ("MunifTanjim", "de740991c12411b663994b2860f1a4fd0937c130"),
     "nvim-dap": ("mfussenegger", "9e848e09a697ee95302a3ef2dd43fd6eb709e570"),
     "nvim-nio": ("nvim-neotest", "21f5324bfac14e22ba26553caf69ec76ae8a7662"),
+    "nvim-tree.lua": ("nvim-tree", "4213bd6eabac38b16dd6615002b6243b23cf3bf6"),
+    "oil.nvim": ("stevearc", "b91ee5a77a6a9605d9c1aaf4fda74b66082c8297"),
     "opencode.nvim": ("nickjvandyke", "2ddeebd3212596b51bf078e6ff52862655b80419"),
     "plenary.nvim": ("nvim-lua", "b9fd5226c2f76c951fc8ed5923d85e4de065e509"),
     "sidekick.nvim": ("folke", "8ad0ede3ff9065878a853e4b037ba6ac88231fb0"),
+    "snacks.nvim": ("folke", "ad9ede6a9cddf16cedbd31b8932d6dcdee9b716e"),
+    "telescope.nvim": ("nvim-telescope", "7d324792b7943e4aa16ad007212e6acc6f9fe335"),
 }
 """Owner on GitHub and commit."""
 

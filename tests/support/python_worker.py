@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -69,6 +70,14 @@ class Calling:
     cancel: Callable[[], Any]
     progress: list[float] = field(default_factory=list)
     """Values reported until the call ended (from Lua: available only then)."""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 async def loaded(nvim: Nvim) -> None:
@@ -146,5 +155,4 @@ async def caller(bridge: Bridge, way: Way, **options: Any) -> AsyncIterator[Call
 
 
 async def worker_status(nvim: Nvim) -> dict[str, Any]:
-    status: dict[str, Any] = await nvim.lua(STATUS)
-    return status
+    return await nvim.lua(STATUS)

@@ -112,8 +112,7 @@ class Raw:
         status, answer = await self.send(self.call_message(tool, arguments))
         assert status == 200, answer
         assert "result" in answer, answer
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer["result"]
 
     async def stateless(self, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """The result of a stateless tool call."""
@@ -127,15 +126,13 @@ class Raw:
             Mcp_Name=f"nvim_{tool}",
         )
         assert status == 200, answer
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer["result"]
 
 
 def code_of(result: dict[str, Any]) -> str:
     """The error code of a tool result."""
     assert result.get("isError"), result
-    code: str = result["structuredContent"]["code"]
-    return code
+    return result["structuredContent"]["code"]
 
 
 def text_of(result: dict[str, Any]) -> str:

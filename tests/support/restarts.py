@@ -77,7 +77,6 @@ class Client:
         self._ids = 0
 
     def send(self, **message: Any) -> None:
-        assert self.process.stdin
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     async def read(self) -> None:
@@ -194,7 +193,6 @@ async def relayed(directory: Path, env: dict[str, str], tally: Tally) -> AsyncIt
         assert await client.ask("initialize", HELLO)
         client.send(method="notifications/initialized")
         yield client
-        assert process.stdin
         process.stdin.close()
         async with asyncio.timeout(10):
             assert await process.wait() == 0

@@ -20,7 +20,7 @@ from mcp_tools_nvim.http.handlers import Parts
 from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, Connection, Runner
 from mcp_tools_nvim.process.ports import listen
 from mcp_tools_nvim.sessions.session import SessionInfo
-from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings, Versions
+from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings
 
 from .memory import MemoryEditor, ToolContext
 from .results import eventually as eventually
@@ -133,8 +133,7 @@ class Served:
         """The JSON answer to one request in a session."""
         status, answer = await self.answer(self.message(method, params), session)
         assert status == 200, answer
-        found: dict[str, Any] = answer
-        return found
+        return answer
 
     async def delete(self, session: str) -> int:
         """The status of the deletion of a session."""
@@ -159,8 +158,7 @@ class Served:
         """The result of a tool call that is not streamed."""
         _, answer = await self.answer(self.call_message(tool, arguments), session)
         assert "result" in answer, answer
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer["result"]
 
     async def post_stateless(
         self, method: str, params: dict[str, Any] | None = None, *, version: str = STATELESS, **headers: str
@@ -249,15 +247,14 @@ async def served(
         editor=editor,
         calls=calls,
         token=TOKEN,
-        versions=Versions("0", "0", "0", "0", "0"),
+        versions={"bridge": "0"},
         boot=boot,
     )
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
-    agents = Agents(editor, replace(parts.hello, endpoints=endpoints), TOKEN, lambda token: None)
-    parts.watcher, parts.server_info = agents.session_events, agents.endpoints.server_info
     app = App(parts)
-    agents.join(app)
+    hello = replace(parts.hello, endpoints=endpoints)
+    agents = Agents(editor, hello, TOKEN, lambda token: None, app)
     runner = Runner(app, head_seconds, read_seconds, calls.backpressure, keep_alive_seconds)
     await runner.setup()
     await agents.open()

@@ -78,8 +78,7 @@ def health(bridge: Bridge) -> dict[str, Any]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     request = urllib.request.Request(f"{bridge.url}/health", headers=bridge.headers)
     with opener.open(request, timeout=3) as answer:
-        status: dict[str, Any] = json.load(answer)
-        return status
+        return json.load(answer)
 
 
 def open_files(pid: int) -> int | None:

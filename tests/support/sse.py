@@ -44,8 +44,7 @@ class LegacyStream:
     async def next(self, seconds: float = 3.0) -> dict[str, Any]:
         """The next message of the stream."""
         async with asyncio.timeout(seconds):
-            message: dict[str, Any] = json.loads(await self._data())
-            return message
+            return json.loads(await self._data())
 
     async def initialize(self) -> None:
         """Initializes the session."""

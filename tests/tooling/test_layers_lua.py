@@ -45,12 +45,12 @@ LAYERS = (
 one directory may require each other; different names on one line may not."""
 
 EDITOR_LAYERS = (
-    "language_server/",
+    "dap/ language_server/",
     "agents/ context/ lookup/ runner/ symbol/",
     "diagnostics/",
     "lsp/",
     "search/",
-    "dap/ edit/ git/ plugins/ quickfix/ shell/ treesitter/ user/",
+    "edit/ git/ plugins/ quickfix/ shell/ treesitter/ user/",
     "result/ review/",
     "execute watch",
     "buffer/",

@@ -115,3 +115,10 @@ def test_make_run_needs_a_terminal() -> None:
     done = processes.run([sys.executable, ROOT / "scripts" / "run"])
     assert done.returncode == 1
     assert "needs a terminal" in done.stderr
+
+
+def test_the_command_works_through_a_link(tmp_path: Path) -> None:
+    link = tmp_path / "mcp-tools"
+    link.symlink_to(ROOT / "bin" / "mcp-tools")
+    done = processes.run([str(link), "--version"], cwd=tmp_path)
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["mcp-tools"])

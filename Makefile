@@ -16,7 +16,7 @@ PY := $(wildcard bridge scripts tests bench rplugin lua)
 PROGRAMS = $(shell grep -lsE '^\#!.*python' $(wildcard scripts/*))
 
 .DEFAULT_GOAL := help
-.PHONY: help python runtime setup demo run trace install test test-quick test-nightly check check-python check-lua check-words check-docs types-lua bench endure fuzz format docs captures screenshots dist clean
+.PHONY: help python runtime setup demo run trace install test test-quick test-agents test-nightly check check-python check-lua check-words check-docs types-lua bench endure fuzz format docs captures screenshots dist clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ test: check ## The checks and all tests but the nightly ones
 
 test-quick: setup ## Some of every kind of test, on one Neovim, in about a minute
 	@$(PYTEST) --quick $(ARGS)
+
+test-agents: setup ## Only the tests with real agents and a scripted model
+	@$(PYTEST) tests/clients $(ARGS)
 
 test-nightly: setup ## Packages, installations from nothing, older conformance, endurance, other plugins, pictures
 	@$(BIN)/python -m tests.support.plugins

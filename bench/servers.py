@@ -28,6 +28,12 @@ LISTENING = re.compile(r"listening on port (\d+)")
 START_SECONDS = 20
 CLIENT = {"name": "bench", "version": "0"}
 SESSION_VERSION, STATELESS_VERSION = "2025-11-25", "2026-07-28"
+META = {
+    "io.modelcontextprotocol/protocolVersion": STATELESS_VERSION,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+}
+"""Sent with each stateless request."""
 
 
 @dataclass
@@ -195,16 +201,15 @@ def stateless(program: Program, message: dict[str, Any], expect: str) -> Endpoin
     if program.name == "peer":
         headers = program.headers | {"MCP-Protocol-Version": SESSION_VERSION}
         return Endpoint(f"{program.url}/stateless", headers, *around(message), expect)
-    prefix = "io.modelcontextprotocol/"
-    meta = {"protocolVersion": STATELESS_VERSION, "clientCapabilities": {}, "clientInfo": CLIENT}
-    params = message["params"] | {"_meta": {prefix + key: value for key, value in meta.items()}}
-    headers = {
-        "MCP-Protocol-Version": STATELESS_VERSION,
-        "Mcp-Method": message["method"],
-        "Mcp-Name": params["name"],
-    }
+    params = message["params"] | {"_meta": META}
+    headers = stateless_headers(message["method"], params["name"])
     body = around(message | {"params": params})
     return Endpoint(f"{program.url}/mcp", program.headers | headers, *body, expect)
+
+
+def stateless_headers(method: str, name: str) -> dict[str, str]:
+    """The headers of a stateless request."""
+    return {"MCP-Protocol-Version": STATELESS_VERSION, "Mcp-Method": method, "Mcp-Name": name}
 
 
 async def open_session(http: aiohttp.ClientSession, program: Program) -> str:

@@ -71,7 +71,7 @@ def write_lock(path: Path, debs: Iterable[Deb], title: str) -> None:
     path.write_text("".join([f"# {title}\n", *(f"{' '.join(deb)}\n" for deb in debs)]))
 
 
-def fetch(debs: Iterable[Deb], offline: bool = False) -> None:
+def fetch(debs: Iterable[Deb]) -> None:
     """Downloads every file of the set into the cache and checks it.
 
     Raises:
@@ -80,8 +80,6 @@ def fetch(debs: Iterable[Deb], offline: bool = False) -> None:
     missing = [deb for deb in debs if not is_whole(deb)]
     if not missing:
         return
-    if offline:
-        raise UnavailableError(f"{missing[0].file} is not in the cache")
     base = archive()
     pool().mkdir(parents=True, exist_ok=True)
     downloads = [part for d in missing for part in (f"{base}/{d.path}", str(cached(d)), f"SHA256:{d.sha256}")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -111,22 +110,9 @@ class Editor:
         self.process.terminate()
         self.process.wait(5)
 
-    def quit(self, port: int) -> float:
-        """Quits; returns after how many seconds nobody listens on the bridge's port any more."""
-        self.remote("--remote-send", ":qall!<CR>")
-        self.process.wait(5)
-        begun = time.monotonic()
-        while time.monotonic() < begun + 3:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                return time.monotonic() - begun
-            time.sleep(0.005)
-        raise Unexpected(f"the bridge still listens on port {port}")
-
 
 @contextlib.asynccontextmanager
-async def connected(endpoint: Mapping[str, Any], name: str = "script") -> AsyncIterator[Any]:
+async def connected(endpoint: Mapping[str, Any], name: str) -> AsyncIterator[Any]:
     """Connects an MCP client with a name to a bridge, in a session."""
     import httpx2
     from mcp import Client

@@ -27,25 +27,21 @@ def run(arguments: list[str], folder: Path) -> None:
     subprocess.run(command, cwd=folder, env=environment, check=True, stdin=subprocess.DEVNULL)
 
 
-def install(source: Path = SOURCE, target: Path = TARGET) -> bool:
+def install(source: Path = SOURCE, target: Path = TARGET) -> None:
     """Installs the locked packages unless they are installed; their scripts are not run.
 
     Args:
         source: the directory of the lock.
         target: the directory of `node_modules`.
-
-    Returns:
-        Whether packages were installed.
     """
     names = ("package.json", "package-lock.json", ".npmrc")
     wanted = hashlib.sha256(b"".join((source / name).read_bytes() for name in names)).hexdigest()
     stamp = target / ".stamp"
     if stamp.exists() and stamp.read_text() == wanted:
-        return False
+        return
     target.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     for name in names:
         shutil.copy(source / name, target / name)
     run(["ci"], target)
     stamp.write_text(wanted)
-    return True

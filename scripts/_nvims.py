@@ -41,7 +41,7 @@ UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/ico
 
 
 def packages(suite: str) -> list[Deb]:
-    """Returns fetched packages of Neovim: the locked ones, those of the suite, or its previous ones.
+    """Returns fetched packages of Neovim: the locked ones, or those of the suite.
 
     Raises:
         UnavailableError: none is available.
@@ -53,16 +53,7 @@ def packages(suite: str) -> list[Deb]:
             return pinned
         except UnavailableError:
             pass  # the archive keeps no old versions
-    last = _debs.CACHE / f"resolved-{suite}"
-    try:
-        found = _debs.resolve(suite, PACKAGES)
-    except UnavailableError:
-        if not last.exists():
-            raise
-        found = _debs.read_lock(last)
-        _debs.fetch(found, offline=True)
-    _debs.write_lock(last, found, suite)
-    return found
+    return _debs.resolve(suite, PACKAGES)
 
 
 def build_from_debs(debs: list[Deb], work: Path, final: Path) -> Path:

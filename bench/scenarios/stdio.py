@@ -40,15 +40,18 @@ class Took:
 
 
 class Process:
-    """The command, as a client runs it."""
+    """The command, as a client runs it; a stateless one sends no `initialize`."""
 
-    def __init__(self, endpoint: BridgeClient) -> None:
+    def __init__(self, endpoint: BridgeClient, *, is_stateless: bool = False) -> None:
         env = os.environ | {"NVIM_MCP_TOKEN": endpoint.token or ""}
         command = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio", "--url", endpoint.url]
         self.begun = time.perf_counter()
         self.process = processes.begin(
             command, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
+        if is_stateless:
+            self.ask(0, "tools/list", {"_meta": servers.META})
+            return
         self.ask(0, "initialize", INITIALIZE)
         self.ready = (time.perf_counter() - self.begun) * 1000
         self.send({"method": "notifications/initialized"})
@@ -80,8 +83,8 @@ class Process:
 
 
 def through(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
-    """The median of many calls through the command."""
-    process = Process(endpoint)
+    """The median of many calls through the command; they are stateless if they have metadata."""
+    process = Process(endpoint, is_stateless="_meta" in params)
     times = []
     for number in range(1, CALLS):
         begun = time.perf_counter()
@@ -104,8 +107,11 @@ def straight(endpoint: BridgeClient, params: dict[str, Any]) -> Took:
             return reply.header("Mcp-Session-Id")
 
     headers: dict[str, str] = {}
-    headers["Mcp-Session-Id"] = send(0, "initialize", INITIALIZE) or ""
-    send(None, "notifications/initialized", {})
+    if "_meta" in params:
+        headers = servers.stateless_headers("tools/call", params["name"])
+    else:
+        headers["Mcp-Session-Id"] = send(0, "initialize", INITIALIZE) or ""
+        send(None, "notifications/initialized", {})
     times = []
     for number in range(1, CALLS):
         begun = time.perf_counter()
@@ -132,25 +138,32 @@ def bare() -> Took:
 async def measure(stage: Stage) -> list[Row]:
     """Measures both in turn."""
     params = servers.call("nvim_echo", "a line of text")["params"]
+    stateless = params | {"_meta": servers.META}
     url, token = f"{stage.bridge.url}/mcp", stage.bridge.token
     rounds = await interleaved(
         {
             "through": lambda: asyncio.to_thread(through, BridgeClient(url, token), params),
             "straight": lambda: asyncio.to_thread(straight, BridgeClient(url, token), params),
+            "stateless": lambda: asyncio.to_thread(through, BridgeClient(url, token), stateless),
+            "stateless straight": lambda: asyncio.to_thread(straight, BridgeClient(url, token), stateless),
             "start": lambda: asyncio.to_thread(start, BridgeClient(url, token)),
             "bare": lambda: asyncio.to_thread(bare),
         },
         stage.amount.rounds,
     )
-    stdio, http = rounds.median("through", "ms"), rounds.median("straight", "ms")
     ready, memory = rounds.median("start", "ms"), rounds.median("through", "mb")
+    added = []
+    for name, *ways in (
+        ("a call", "through", "straight"),
+        ("a stateless call", "stateless", "stateless straight"),
+    ):
+        stdio, http = (rounds.median(way, "ms") for way in ways)
+        value = f"{stdio - http:.2f} ms ({stdio:.2f}; over HTTP {http:.2f})"
+        added.append(
+            Row(f"stdio: what it adds to {name}, p50", value, f"≤ {ADDED_MS:g} ms", stdio - http <= ADDED_MS)
+        )
     return [
-        Row(
-            "stdio: what it adds to a call, p50",
-            f"{stdio - http:.2f} ms ({stdio:.2f}; over HTTP {http:.2f})",
-            f"≤ {ADDED_MS:g} ms",
-            stdio - http <= ADDED_MS,
-        ),
+        *added,
         Row(
             "stdio: start to the answer to initialize",
             f"{ready:.0f} ms (Python and its HTTP alone {rounds.median('bare', 'ms'):.0f})",

@@ -85,6 +85,6 @@ async def test_it_has_the_tools_from_start_to_end_of_the_editor(spawn_nvim: Spaw
         await bridge.nvim.wait_for(CONNECTED, timeout=20_000)
         assert await entry(url) == "connected"
         await bridge.nvim.stop()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             while await entry(url) != "disabled":
                 await asyncio.sleep(0.05)

@@ -79,7 +79,7 @@ def choices_of(params: types.ElicitRequestFormParams) -> list[str]:
 
 
 async def wait(event: asyncio.Event) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         await event.wait()
 
 
@@ -92,7 +92,7 @@ async def audited(bridge: Bridge, arguments: dict[str, str]) -> tuple[str, str]:
     path = bridge.nvim.home.path / "state" / "nvim" / "mcp-tools" / "audit.jsonl"
     text = json.dumps(arguments, separators=(",", ":"))
     wanted = hashlib.sha256(text.encode()).hexdigest()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         while True:
             # The last line may be incomplete.
             for line in path.read_text().split("\n")[:-1] if path.exists() else ():

@@ -117,7 +117,7 @@ class ClientCall(Call):
 
     async def updates(self) -> tuple[list[str], list[Any]]:
         """States are progress in MCP."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             return [await self.messages.get()], [await self.messages.get()]
 
     async def stop(self) -> None:

@@ -306,12 +306,12 @@ async def test_stdio_answers_invalid_messages_and_ends_with_a_signal(shell: Shel
     assert "initialize" in early["error"]["message"]
     for line in (b"{", b"[" * 100_000, b'"\xff"'):
         process.stdin.write(line + b"\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             assert json.loads(await process.stdout.readline())["error"]["code"] == -32700
     process.stdin.write(b"\n\n")
     assert len(await lines_of(process, INITIALIZE, INITIALIZED, call(2))) == 2
     process.send_signal(number)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         assert await process.wait() == 0
     # The bridge knows that the client is gone.
     (editor,) = [each for each in await shell.json("doctor") if str(shell.bridge.port) in each["text"]]

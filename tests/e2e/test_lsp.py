@@ -286,7 +286,7 @@ async def test_a_cancelled_request_is_answered_and_cancelled_at_the_server(stage
         id_, answer = client.begin("textDocument/hover", **it, **position(0, 0))
         await stage.nvim.wait_for("return asked", timeout=20_000)
         client.notify("$/cancelRequest", id=id_)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(10):
             with pytest.raises(FailedError) as raised:
                 await answer
         assert raised.value.code == -32800

@@ -92,7 +92,7 @@ async def test_quitting_leaves_nothing(served: Terminal, home: Home) -> None:
     await served.command('McpTools call test_progress {"delay_ms":60000}')
     await served.nvim.wait_for("return require('mcp-tools.registry').pending_count() == 1")
     await served.command("qa")
-    await served.gone(timeout=1_000)
+    await served.gone(timeout=10_000)
     assert not list(instances.glob("*.json"))
 
 

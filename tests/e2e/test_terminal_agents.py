@@ -326,7 +326,7 @@ async def test_the_end_of_neovim_rejects_open_proposals(start_bridge: Start, tmp
             await bridge.nvim.wait_for("return probe.review.count() == 1")
             assert "/ide enable" not in await bridge.nvim.lua(shown)
             ending = asyncio.create_task(bridge.nvim.stop())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(10):
                 async for message in received:
                     if message["method"] == "ide/diffRejected":
                         break

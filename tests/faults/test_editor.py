@@ -24,7 +24,7 @@ async def test_call_and_bridge_end_with_the_editor(bridge: Bridge, raw: Raw, how
     call = asyncio.create_task(raw.call("hold"))
     await begun(bridge)
     await (bridge.nvim.kill() if how == "killed" else bridge.nvim.stop())
-    assert code_of(await within(3, call)) in ("editor_gone", "cancelled" if how == "quit" else "")
+    assert code_of(await within(10, call)) in ("editor_gone", "cancelled" if how == "quit" else "")
     await eventually(lambda: pid not in descendants(), 3)
     assert how == "killed" or list(bridge.nvim.home.runtime.rglob("*.json")) == []
 
@@ -34,7 +34,7 @@ async def test_an_open_event_stream_ends_with_the_editor(bridge: Bridge, raw: Ra
     async with raw.http.get(f"{bridge.url}/mcp", headers=raw.headers()) as stream:
         assert stream.status == 200
         await bridge.nvim.kill()
-        await within(3, stream.content.read())
+        await within(10, stream.content.read())
 
 
 @shares
@@ -46,7 +46,7 @@ async def test_a_call_that_has_started_waits_for_a_stopped_editor(held: Bridge, 
     await asyncio.sleep(2.5)
     assert not call.done()
     held.nvim.process.send_signal(signal.SIGCONT)
-    assert text_of(await within(3, call)) == "there"
+    assert text_of(await within(10, call)) == "there"
 
 
 @shares
@@ -55,7 +55,7 @@ async def test_a_call_to_a_stopped_editor_fails_and_never_runs(held: Bridge, hel
     held.nvim.process.send_signal(signal.SIGSTOP)
     try:
         begin = time.monotonic()
-        result = await within(3, held_client.call("mark"))
+        result = await within(10, held_client.call("mark"))
         assert code_of(result) == "editor_blocked"
         assert time.monotonic() - begin >= 1.9
     finally:
@@ -90,7 +90,7 @@ async def test_the_error_names_the_key(held: Bridge, held_client: Raw, code: str
     mode = await held.nvim.request("nvim_get_mode")
     if not mode["blocking"]:
         pytest.skip(f"this Neovim does not block there (mode {mode['mode']})")
-    result = await within(3, held_client.call("mark"))
+    result = await within(10, held_client.call("mark"))
     assert code_of(result) == "editor_blocked"
     assert key in text_of(result)
     await held.nvim.request("nvim_input", "<Esc><CR>")
@@ -104,7 +104,7 @@ async def test_a_call_runs_when_the_user_presses_the_key_in_time(held: Bridge, h
     call = asyncio.create_task(held_client.call("mark"))
     await asyncio.sleep(0.5)
     await held.nvim.request("nvim_input", "<Esc>")
-    assert text_of(await within(3, call)) == "ran"
+    assert text_of(await within(10, call)) == "ran"
 
 
 @shares
@@ -112,14 +112,14 @@ async def test_a_call_runs_when_the_user_presses_the_key_in_time(held: Bridge, h
 async def test_confirm_blocks_neovim_0_10(held: Bridge, held_client: Raw) -> None:
     await held.nvim.lua("vim.schedule(function() vim.fn.confirm('sure?', '&yes\\n&no') end)")
     await asyncio.sleep(0.2)
-    assert code_of(await within(3, held_client.call("mark"))) == "editor_blocked"
+    assert code_of(await within(10, held_client.call("mark"))) == "editor_blocked"
     await held.nvim.request("nvim_input", "y")
     await runs_nothing_late(held, held_client)
 
 
 async def mode_is(bridge: Bridge, mode: str) -> None:
     """Wait for the editor to be in a mode, even if it blocks there."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         while (await bridge.nvim.request("nvim_get_mode"))["mode"] != mode:
             await asyncio.sleep(0.05)
 
@@ -152,7 +152,7 @@ async def test_a_changed_file_is_not_overwritten_while_neovim_asks_about_it(star
 async def test_a_busy_editor_refuses_a_call_and_never_runs_it(held: Bridge, held_client: Raw) -> None:
     await held.nvim.lua("vim.schedule(function() vim.fn.system('sleep 5') end)")
     await asyncio.sleep(0.1)
-    result = await within(3, held_client.call("mark"))
+    result = await within(10, held_client.call("mark"))
     assert code_of(result) == "editor_blocked"
     assert "busy" in text_of(result)
     await held.nvim.lua("return 1", timeout=8000)
@@ -163,7 +163,7 @@ async def test_a_busy_editor_refuses_a_call_and_never_runs_it(held: Bridge, held
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["slowly_judged", "slowly_made"])
 async def test_a_slowly_prepared_call_never_runs(held: Bridge, held_client: Raw, tool: str) -> None:
-    result = await within(4, held_client.call(tool, {"ms": 2600}))
+    result = await within(10, held_client.call(tool, {"ms": 2600}))
     assert code_of(result) == "editor_blocked"
     await runs_nothing_late(held, held_client)
 
@@ -171,7 +171,7 @@ async def test_a_slowly_prepared_call_never_runs(held: Bridge, held_client: Raw,
 @shares
 @pytest.mark.slow
 async def test_a_tool_that_blocks_the_editor_gets_its_result_through(held: Bridge, held_client: Raw) -> None:
-    assert text_of(await within(6, held_client.call("block", {"seconds": 3}))) == "awake"
+    assert text_of(await within(10, held_client.call("block", {"seconds": 3}))) == "awake"
 
 
 @shares
@@ -179,6 +179,7 @@ async def test_a_tool_that_blocks_the_editor_gets_its_result_through(held: Bridg
 async def test_calls_run_while_another_tool_is_in_vim_wait(held: Bridge, held_client: Raw) -> None:
     waiting = asyncio.create_task(held_client.call("wait", {"seconds": 3.5}))
     await asyncio.sleep(0.5)
-    assert text_of(await within(2, held_client.call("mark"))) == "ran"
-    assert text_of(await within(6, waiting)) == "waited"
+    assert text_of(await within(10, held_client.call("mark"))) == "ran"
+    assert not waiting.done()
+    assert text_of(await within(10, waiting)) == "waited"
     await held.nvim.lua("Seen.late = 0")

@@ -43,7 +43,7 @@ async def asked(raw: Raw) -> AsyncIterator[tuple[aiohttp.ClientResponse, dict[st
     """A call whose tool waits for a file: the stream of its answer, and the request to the client."""
     message = raw.call_message("host_read", URI)
     async with raw.http.post(f"{raw.bridge.url}/mcp", json=message, headers=raw.headers()) as response:
-        question = await within(5, event(response))
+        question = await within(10, event(response))
         assert (question["method"], question["params"]) == (READ, URI)
         yield response, question
 
@@ -66,10 +66,10 @@ async def test_a_read_times_out_when_the_client_never_answers(start: Start) -> N
     async with Raw(bridge) as raw:
         await declare(raw)
         async with asked(raw) as (stream, question):
-            cancelled = await within(5, event(stream))
+            cancelled = await within(10, event(stream))
             assert cancelled["method"] == "notifications/cancelled"
             assert cancelled["params"] == {"requestId": question["id"]}
-            result = (await within(5, event(stream)))["result"]
+            result = (await within(10, event(stream)))["result"]
             assert code_of(result) == "timeout"
         late = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": []}}
         assert (await raw.send(late))[0] == 202
@@ -89,7 +89,7 @@ async def test_a_revived_session_still_has_files(start: Start) -> None:
             contents = [{"uri": "files://a", "text": "still mine"}]
             answer = {"jsonrpc": "2.0", "id": question["id"], "result": {"contents": contents}}
             assert (await raw.send(answer))[0] == 202
-            result = (await within(5, event(stream)))["result"]
+            result = (await within(10, event(stream)))["result"]
         assert json.loads(result["content"][0]["text"]) == {"contents": contents}
     await forgotten(bridge)
 
@@ -117,7 +117,7 @@ async def test_an_official_client_continues_after_the_bridge_was_killed(start: S
 
         host.answer = never
         broken = asyncio.create_task(client.call_tool("nvim_host_read", URI))
-        await within(5, waiting.wait())
+        await within(10, waiting.wait())
         await crash(bridge)
         await bridge.nvim.wait_for("return #Seen.cancelled == 1")
         assert await bridge.nvim.lua("return Seen.cancelled") == ["bridge_gone"]

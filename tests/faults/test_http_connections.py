@@ -27,7 +27,7 @@ async def test_a_connection_serves_requests_also_after_refused_ones(shared: Brid
                 3: (whole.replace(body, b"{" * len(body)), 400),
             }.get(n % 5, (whole, 200))
             writer.write(changed)
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(10):
                 answer = await read(reader)
             assert answer
             assert answer.status == status

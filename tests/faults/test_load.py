@@ -58,7 +58,7 @@ async def test_a_connected_client_keeps_its_session_when_all_are_taken(shared: B
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         streams = []
         for _ in range(SESSIONS):
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(10):
                 headers = shared.headers | {"Accept": "text/event-stream"}
                 streams.append(await http.get(f"{shared.url}/sse", headers=headers))
                 assert streams[-1].status == 200

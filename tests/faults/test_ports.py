@@ -62,7 +62,7 @@ async def foreign_server(port: int, answer: bytes) -> AsyncIterator[list[bytes]]
             await reader.read()
         writer.close()
 
-    async with asyncio.timeout(5):  # a bridge that had the port ends a moment after its editor
+    async with asyncio.timeout(10):  # a bridge that had the port ends a moment after its editor
         while True:
             try:
                 server = await asyncio.start_server(serve, "127.0.0.1", port)
@@ -170,5 +170,5 @@ async def test_a_foreign_port_costs_one_token(spawn_nvim: Spawn, free_port: Call
 
 async def refuses(bridge: Bridge, token: str) -> None:
     async with Raw(Bridge(bridge.nvim, bridge.port, token)) as raw:
-        status, _ = await within(3, raw.send(raw.message("ping")))
+        status, _ = await within(10, raw.send(raw.message("ping")))
     assert status == 401

@@ -170,7 +170,7 @@ tool('restart', function(ctx) vim.cmd('McpTools restart') ctx('done') end)
 tool('stop_and_start', function(ctx) mcp_tools.stop() mcp_tools.start() ctx('done') end)
 tool('restart_first', function(ctx)
   vim.cmd('McpTools restart')
-  vim.defer_fn(function() ctx('done') end, 50)
+  vim.defer_fn(function() ctx('done') end, 10)
 end)
 tool('restart_last', function(ctx) ctx('done') vim.cmd('McpTools restart') end)
 """

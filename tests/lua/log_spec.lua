@@ -43,7 +43,7 @@ describe('log', function()
     local started = vim.uv.hrtime()
     log.info('%s', 'a' .. (' '):rep(32 * 1024) .. 'b' .. ('\n '):rep(16 * 1024))
     local ms = (vim.uv.hrtime() - started) / 1e6
-    t.ok(ms < 2000, ('it took %d ms'):format(ms))
+    t.ok(ms < 10000, ('it took %d ms'):format(ms))
     t.matches('a +b$', log.lines(1)[1])
   end)
 

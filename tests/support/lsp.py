@@ -138,7 +138,7 @@ async def running(home: Home, cwd: Path, *words: str, **env: str) -> AsyncIterat
     finally:
         if process.returncode is None:
             process.stdin.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             await process.wait()
             await client.reading
 

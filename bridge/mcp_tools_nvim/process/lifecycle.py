@@ -44,9 +44,9 @@ HELLO_PATIENCE = 2.0
 """Seconds after which the log reports the wait."""
 END_WITH_EDITOR = 0.7
 """Seconds for the last answers to clients after Neovim has exited; the documented maximum is 1 s."""
-END_BY_SIGNAL = 2.0
+END_BY_SIGNAL = 1.8
 """Seconds for the same after a signal; the documented maximum is 3 s."""
-SHUTDOWN_GRACE = 0.25
+SHUTDOWN_GRACE = 0.5
 """Seconds until calls are ended: some are about to end, such as the one whose tool restarts the bridge."""
 FLUSH_TIMEOUT = 0.3
 """Seconds to notify Neovim of cancelled calls."""

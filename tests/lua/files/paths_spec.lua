@@ -52,12 +52,12 @@ describe('a path', function()
     for _, path in ipairs({ ('a/'):rep(32768), ('%61/'):rep(16384), ('a/../'):rep(13000), ('[a]/'):rep(16000) }) do
       for _, prefix in ipairs({ '', '/', project.root .. '/', 'file://' .. project.root .. '/' }) do
         local message, ms = call('file_read', { path = prefix .. path })
-        t.ok(ms < 2000, ('%s… took %d ms'):format((prefix .. path):sub(1, 30), ms))
+        t.ok(ms < 10000, ('%s… took %d ms'):format((prefix .. path):sub(1, 30), ms))
         t.matches('longer than 4096 bytes', message)
       end
       local message, ms = call('analyze_module', { path = path }, 'prompt')
       t.matches('is not a valid path', message)
-      t.ok(ms < 2000, ('a prompt took %d ms'):format(ms))
+      t.ok(ms < 10000, ('a prompt took %d ms'):format(ms))
       t.ok(select(
         2,
         call('completion', {
@@ -70,7 +70,7 @@ describe('a path', function()
       vim.fn.mkdir(project.root .. '/sub', 'p')
       local path = part:rep(math.floor((4090 - #project.root) / #part))
       local _, ms = call('file_read', { path = project.root .. '/' .. path .. '/x' })
-      t.ok(ms < 2000, ('%s took %d ms'):format(part, ms))
+      t.ok(ms < 10000, ('%s took %d ms'):format(part, ms))
     end
   end)
 
@@ -103,7 +103,7 @@ it('too many paths are not judged', function()
     local begun = os.clock()
     targets.by(case[2])
     local ms = (os.clock() - begun) * 1e3
-    t.ok(ms < 2000, ('%s took %d ms'):format(label, ms))
+    t.ok(ms < 10000, ('%s took %d ms'):format(label, ms))
   end
   t.eq('', (call('many', { paths = vim.fn['repeat']({ project.root .. '/a' }, 1000) })))
 end)
@@ -117,7 +117,7 @@ describe('paths that are costly to judge', function()
       places = targets.by({ paths = list })
       best = math.min(best, (os.clock() - begun) * 1e3)
     end
-    t.ok(best < 2000, ('%d of %d bytes, %s…, took %d ms'):format(#list, #list[1], list[1]:sub(1, 20), best))
+    t.ok(best < 10000, ('%d of %d bytes, %s…, took %d ms'):format(#list, #list[1], list[1]:sub(1, 20), best))
     return places
   end
 

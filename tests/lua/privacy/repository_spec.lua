@@ -93,20 +93,3 @@ describe('a bare repository in the project', function()
     t.eq({ true, false }, { sensitive.is_sensitive(folder .. '/config'), sensitive.is_sensitive(folder .. '/HEAD') })
   end)
 end)
-
-it('is searched in little time for a path, and less for the next one', function()
-  local function ms(list)
-    local begun = os.clock()
-    for _, path in ipairs(list) do
-      sensitive.is_sensitive(path)
-    end
-    return (os.clock() - begun) * 1e3
-  end
-  local deep = project.root .. '/deep' .. ('/d'):rep(30)
-  vim.fn.mkdir(deep, 'p')
-  local first = ms({ deep .. '/a', project.root .. '/none' .. ('/n'):rep(250) })
-  t.ok(first < 10, ('%.1f ms'):format(first))
-  local list = t.list(1000, function(i) return deep .. '/' .. i end)
-  local many = ms(list)
-  t.ok(many < 60, ('%.1f ms for 1000'):format(many))
-end)

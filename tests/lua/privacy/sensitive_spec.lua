@@ -72,7 +72,7 @@ describe('a glob', function()
       { ('{'):rep(500) .. ('}'):rep(500), 'x' },
     }) do
       local took = ms(case[1], case[2])
-      t.ok(took < 500, ('%s: %d ms'):format(case[1]:sub(1, 20), took))
+      t.ok(took < 5000, ('%s: %d ms'):format(case[1]:sub(1, 20), took))
     end
   end)
 end)

@@ -238,7 +238,7 @@ describe('explain_selection', function()
       vim.cmd.normal({ 'VG\27', bang = true })
       local before = vim.uv.hrtime()
       local text = project.prompt('explain_selection')
-      t.ok((vim.uv.hrtime() - before) / 1e6 < 2000)
+      t.ok((vim.uv.hrtime() - before) / 1e6 < 10000)
       t.matches('\n' .. (char == '`' and '~~~~' or '````') .. '\n*$', text)
     end
   end)
@@ -301,7 +301,7 @@ describe('write_tests and analyze_module', function()
   local function soon(name, args)
     local before = vim.uv.hrtime()
     local outcome = project.run('prompt', name, args)
-    t.ok((vim.uv.hrtime() - before) / 1e6 < 3000)
+    t.ok((vim.uv.hrtime() - before) / 1e6 < 10000)
     return outcome
   end
 

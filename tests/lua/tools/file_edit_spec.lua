@@ -230,7 +230,7 @@ describe('file_edit', function()
     local began = vim.uv.hrtime()
     refused('validation_error', 'patch', { patch = '@@ -' .. ('1'):rep(400000) })
     refused('too_large', 'patch', { patch = ('\n'):rep(4000000) })
-    t.ok((vim.uv.hrtime() - began) / 1e9 < 1)
+    t.ok((vim.uv.hrtime() - began) / 1e9 < 5)
   end)
 
   it('converts line breaks to those of the file', function()

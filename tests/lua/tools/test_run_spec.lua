@@ -212,5 +212,5 @@ it('a long line of a Python file is not a test, and one of a Makefile is describ
   local targets = script_files.targets('a: ##' .. (' '):rep(long) .. 'b' .. (' '):rep(long))
   t.eq({ { name = 'a', description = 'b' } }, targets)
   local ms = (vim.uv.hrtime() - begun) / 1e6 -- by the square of a line's length it is seconds
-  t.ok(ms < 2000, ('%d ms'):format(ms))
+  t.ok(ms < 10000, ('%d ms'):format(ms))
 end)

@@ -56,7 +56,7 @@ describe('treesitter_query without a query', function()
     t.matches('ERROR 1:1', (call({ path = 'wide.lua', start_line = 1, column = 100 })))
     local _, err = call({ path = 'wide.lua', query = '(identifier) @x' })
     t.matches('too wide', err.message)
-    t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
+    t.ok((vim.uv.hrtime() - begun) / 1e9 < 10)
   end)
 
   it('treats NUL as an ordinary character', function()

@@ -42,7 +42,7 @@ async def raw(port: int, text: str) -> bytes:
     """Everything the server sends on a connection until it closes it."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(text.encode("latin-1"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         answer = await reader.read()
     writer.close()
     return answer
@@ -156,7 +156,7 @@ async def test_the_head_is_checked_before_the_body_is_requested(
     head = f"POST /mcp HTTP/1.1\r\n{headers}\r\nAccept: */*\r\nContent-Length: {len(body)}\r\n"
     reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
     writer.write(f"{head}Expect: 100-continue\r\n\r\n".encode())
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         assert first in await reader.readline()
         if first == b"100 Continue":
             await reader.readline()
@@ -221,7 +221,7 @@ async def test_each_request_of_a_connection_is_checked(
     async def answer(headers: dict[str, str | None]) -> int:
         lines = [f"{name}: {value}" for name, value in headers.items() if value is not None]
         writer.write("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", ""]).encode() + body)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = int(head.lower().partition("content-length: ")[2].partition("\r\n")[0])
             await reader.readexactly(length)

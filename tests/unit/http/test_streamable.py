@@ -190,7 +190,7 @@ async def test_a_session_has_one_stream(bridge: Served) -> None:
     async with await bridge.get(session) as response:
         assert response.status == 409
     first.close()
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(10):
         while True:
             async with await bridge.get(session) as response:
                 if response.status == 200:
@@ -214,7 +214,7 @@ async def test_resuming_a_response_lost_in_a_restart_ends_with_an_error(bridge: 
         served(boot="restarted") as again,
         await again.get(await again.initialize(), Last_Event_ID=last) as response,
     ):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             (lost,) = [data async for _, _, data in events(response)]
     assert (lost["id"], "may have been carried out" in lost["error"]["message"]) == ("é/1", True)
 

@@ -116,7 +116,7 @@ async def test_without_a_proof_the_holder_is_foreign(tmp_path: Path, hold: Hold,
 @pytest.mark.slow
 async def test_a_silent_holder_is_foreign(tmp_path: Path, hold: Hold) -> None:
     holder = await hold(None)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         assert await holder_of("127.0.0.1", holder.port, str(tmp_path), "mine") == "foreign"
 
 

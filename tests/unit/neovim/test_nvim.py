@@ -215,7 +215,7 @@ async def test_endpoints_and_pushes_arrive_and_invalid_utf_8_is_replaced(setup: 
     await setup.nvim.lua(emit.format("'endpoints', '{}'"))
     await setup.nvim.lua(emit.format("'push', 'agent', 's1', 'moved', '{\"t\":\"caf\\233\"}', true"))
     await setup.nvim.lua(emit.format("'push', 'agent', vim.NIL, 'moved', '{}', false"))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(10):
         assert [await endpoints.get(), await endpoints.get()] == [(expected,), ()]
         assert await pushed.get() == ("agent", "s1", "moved", '{"t":"caf\ufffd"}', True)
         assert await pushed.get() == ("agent", None, "moved", "{}", False)

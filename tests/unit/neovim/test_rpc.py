@@ -27,7 +27,7 @@ class Peer:
         self._unpacker = msgpack.Unpacker(raw=False)
 
     async def read(self) -> Any:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(10):
             while True:
                 for message in self._unpacker:
                     return message
@@ -140,7 +140,7 @@ async def test_the_end_of_the_channel_fails_pending_and_later_requests(line: Lin
     waiting = [line.channel.request("a", (), soon(60)) for _ in range(10)]
     await line.peer.read()
     line.peer.writer.close()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await line.channel.closed
         for future in (*waiting, line.channel.request("a", (), soon(60))):
             with pytest.raises(EditorGoneError, match="Neovim has exited"):
@@ -166,7 +166,7 @@ async def test_invalid_data_closes_the_channel_with_an_error(
 ) -> None:
     future = line.channel.request("a", (), soon())
     line.peer.writer.write(data)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await line.channel.closed
     with pytest.raises(EditorGoneError, match="does not speak msgpack-RPC"):
         await future
@@ -181,7 +181,7 @@ async def test_requests_of_the_peer_are_refused(line: Line) -> None:
 async def test_an_exception_of_a_listener_is_logged(line: Line, caplog: pytest.LogCaptureFixture) -> None:
     line.peer.send([2, "throw", []])
     line.peer.send([2, "fine", [1]])
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         assert await line.events.get() == ("fine", [1])
     assert "thrown by the listener" in caplog.messages[0]
 
@@ -192,7 +192,7 @@ async def test_messages_may_arrive_in_any_number_of_pieces(line: Line) -> None:
         await line.peer.writer.drain()
         await asyncio.sleep(0)
     line.peer.writer.write(b"".join(msgpack.packb([2, "many", [n]]) for n in range(1000)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         assert await line.events.get() == ("slow", ["é" * 10])
         assert [(await line.events.get())[1][0] for _ in range(1000)] == list(range(1000))
 
@@ -250,7 +250,7 @@ async def test_neovim_answers_over_a_unix_socket(spawn_nvim: Spawn) -> None:
     futures = [channel.request("nvim_exec_lua", ("return ...", (n,)), soon()) for n in range(2000)]
     assert await asyncio.gather(*futures) == list(range(2000))
     await nvim.stop()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await channel.closed
 
 

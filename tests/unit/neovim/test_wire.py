@@ -84,9 +84,9 @@ async def test_the_subscriptions_of_a_closed_channel_end_and_others_stay(spawn_n
     one.close()
     await one.closed
     gone = "return #vim.tbl_filter(function(c) return c.desc == 'mcp-tools: a client has subscribed' end, "
-    await nvim.wait_for(gone + "vim.api.nvim_get_autocmds({ event = 'CursorMoved' })) == 0", timeout=4000)
+    await nvim.wait_for(gone + "vim.api.nvim_get_autocmds({ event = 'CursorMoved' })) == 0", timeout=10_000)
     await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'x' })")
     assert await asyncio.wait_for(received.get(), 2) == URI
     other.close()
     await other.closed
-    await nvim.wait_for(WATCHING.replace("return count", "return count == 0"), timeout=4000)
+    await nvim.wait_for(WATCHING.replace("return count", "return count == 0"), timeout=10_000)

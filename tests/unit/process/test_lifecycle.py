@@ -129,7 +129,7 @@ async def test_a_bridge_prints_one_ready_line_and_serves_a_call(nvim: Nvim, star
     answer = await call(port, "echo", text="hi")
     assert answer["result"]["content"][0]["text"] == "hi"
     bridge.process.terminate()
-    code, err = await bridge.end(3)
+    code, err = await bridge.end(6)
     assert code == 0
     assert TOKEN not in err
     assert all(line.split()[0] in ("DEBUG", "INFO", "WARN", "ERROR") for line in err.splitlines())
@@ -143,7 +143,7 @@ async def test_a_second_signal_ends_the_process_at_once(nvim: Nvim, start: Start
     writer.write(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
     await writer.drain()
     await bridge.signal_twice()
-    code, _ = await bridge.end(0.5)
+    code, _ = await bridge.end(3)
     assert code == 0
     writer.close()
 
@@ -159,14 +159,14 @@ async def test_a_second_signal_kills_mounted_servers(nvim: Nvim, start: Start, t
     await nvim.lua(notify, json.dumps([mount]))
     pid = int(await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), 20))
     await bridge.signal_twice()
-    await bridge.end(1)
+    await bridge.end(3)
     await eventually(lambda: not alive(pid))
 
 
 async def test_a_port_that_is_in_use_is_an_error_without_the_fallback(nvim: Nvim, start: Start) -> None:
     held = listen("127.0.0.1", 0)
     bridge = await start(nvim.socket, MCP_PORT=str(held.getsockname()[1]))
-    code, err = await bridge.end(5)
+    code, err = await bridge.end(10)
     assert code == 1
     assert "MCP_PORT" in err.splitlines()[-1]
     held.close()
@@ -187,7 +187,7 @@ async def test_a_start_error_names_the_variable(
     start: Start, variables: dict[str, str | None], named: str
 ) -> None:
     """Exit code 1, no traceback."""
-    code, err = await (await start("/nonexistent", **variables)).end(5)
+    code, err = await (await start("/nonexistent", **variables)).end(10)
     assert code == 1
     assert named in err.splitlines()[-1]
     assert "Traceback" not in err
@@ -195,7 +195,7 @@ async def test_a_start_error_names_the_variable(
 
 async def test_a_refused_hello_prints_the_message_of_the_plugin(nvim: Nvim, start: Start) -> None:
     await nvim.lua("probe.wire.refuse = 'protocol 1, not 9: run :McpTools install'")
-    code, err = await (await start(nvim.socket)).end(5)
+    code, err = await (await start(nvim.socket)).end(10)
     assert code == 1
     assert err.splitlines()[-1] == "ERROR protocol 1, not 9: run :McpTools install"
 
@@ -208,7 +208,7 @@ async def test_a_prompt_delays_the_ready_line_and_the_log_names_the_key(nvim: Nv
     await nvim.request("nvim_input", "<Esc>")
     await bridge.port()
     bridge.process.terminate()
-    assert (await bridge.end(3))[0] == 0
+    assert (await bridge.end(6))[0] == 0
 
 
 @pytest.mark.slow
@@ -217,7 +217,7 @@ async def test_a_signal_ends_a_bridge_that_waits_for_the_editor(nvim: Nvim, star
     bridge = await start(nvim.socket)
     await bridge.log_line()
     bridge.process.terminate()
-    assert (await bridge.end(1))[0] == 0
+    assert (await bridge.end(3))[0] == 0
     await nvim.request("nvim_input", "<Esc>")
 
 
@@ -236,7 +236,7 @@ async def test_before_the_first_client_the_sdk_is_not_loaded_and_memory_is_below
     environ = (about / "environ").read_bytes()
     assert TOKEN.encode() in environ  # the kernel keeps the initial copy; children get os.environ
     bridge.process.terminate()
-    await bridge.end(3)
+    await bridge.end(6)
 
 
 def test_a_path_entry_that_cannot_be_read_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

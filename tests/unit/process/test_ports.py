@@ -59,10 +59,10 @@ async def test_the_wanted_port_is_claimed_within_seconds_of_its_release(free_por
         checked.set()
 
     waiting = asyncio.ensure_future(await_port("127.0.0.1", port, note))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         await checked.wait()
     held.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         sock = await waiting
     assert sock.getsockname()[1] == port
     assert RETRY_EVERY <= 4

@@ -91,7 +91,7 @@ async def test_ended_streams_do_not_delay_the_next_results() -> None:
         session = await bridge.initialize()
         for _ in range(7):
             async with (
-                asyncio.timeout(4),
+                asyncio.timeout(10),
                 await bridge.post(bridge.call_message("large"), session) as response,
             ):
                 await response.read()

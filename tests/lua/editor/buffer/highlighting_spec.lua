@@ -64,7 +64,7 @@ describe('text that is dangerous to highlight', function()
     local lines = vim.fn['repeat']({ ('- x > '):rep(20) }, 20000)
     local begun = vim.uv.hrtime()
     t.eq(nil, highlighting.danger_of(lines))
-    t.ok(vim.uv.hrtime() - begun < 500e6)
+    t.ok(vim.uv.hrtime() - begun < 5e9)
   end)
 
   it('is opened without highlighting', function()

@@ -157,7 +157,7 @@ describe('the end', function()
     local start = vim.uv.hrtime()
     stop(cancel, handle)
     local result = wait()
-    t.ok(ms_since(start) < 3000, ('it took %d ms'):format(ms_since(start)))
+    t.ok(ms_since(start) < 10000, ('it took %d ms'):format(ms_since(start)))
     for _, pid in ipairs(pids) do
       t.wait(function() return gone(pid) end, 1000, 'the end of ' .. pid)
     end
@@ -198,7 +198,7 @@ describe('the end', function()
     }) do
       local start = vim.uv.hrtime()
       local result = sh(script, { timeout = 20000 })()
-      t.ok(ms_since(start) < 3000, script)
+      t.ok(ms_since(start) < 10000, script)
       t.eq({ true, 0 }, { result.ok, result.code })
       local pid = tonumber(result.stdout)
       t.wait(function() return gone(pid) end, 1000, script)

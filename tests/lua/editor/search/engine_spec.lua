@@ -236,7 +236,7 @@ describe('plain text', function()
     local count, begun = 0, vim.uv.hrtime()
     text_search.matcher({ query = 'a' }):each(('a'):rep(100000) .. ('b'):rep(3e6), function() count = count + 1 end)
     t.eq(100000, count)
-    t.ok((vim.uv.hrtime() - begun) / 1e9 < 2)
+    t.ok((vim.uv.hrtime() - begun) / 1e9 < 10)
   end)
 
   it('is found in any case, and as a word', function()

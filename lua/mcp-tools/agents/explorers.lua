@@ -113,13 +113,17 @@ function M.selected(range)
     range = { fn.line('v'), fn.line('.') }
     table.sort(range)
   end
-  local added, cursor = {}, api.nvim_win_get_cursor(0)
+  local added, cursor, too_many = {}, api.nvim_win_get_cursor(0), false
   ---@param path string?
   ---@param line integer?
   local function add(path, line)
     path = path and fn.fnamemodify(path, ':p')
     local place = path and ('%s:%d'):format(path, line or 0)
-    if path and #list < MAX_SELECTED and not added[place] and vim.uv.fs_stat(path) then
+    if path and not added[place] and vim.uv.fs_stat(path) then
+      too_many = #list == MAX_SELECTED
+      if too_many then
+        return
+      end
       added[place], line = true, line and line > 0 and line or nil
       table.insert(list, { path = path, first = line, last = line })
     end
@@ -132,12 +136,14 @@ function M.selected(range)
     for line = range[1], #list == 0 and explorer.at and range[2] or 0 do
       api.nvim_win_set_cursor(0, { line, 0 })
       explorer.at(add, line)
-      if #list == MAX_SELECTED and line < range[2] then
-        notify.warn(('only the first %d files are used'):format(MAX_SELECTED))
+      if too_many then
         break
       end
     end
   end)
+  if too_many then
+    notify.warn(('only the first %d files are used'):format(MAX_SELECTED))
+  end
   api.nvim_win_set_cursor(0, cursor)
   return list
 end

@@ -3,6 +3,7 @@
 -- file has doubles of the functions that they document; with EXPLORER and EXPLORER_PATH, a plugin itself.
 
 local explorers = require('mcp-tools.agents.explorers')
+local notifications = require('notifications')
 local project = require('editor_project')
 local t = require('helpers')
 
@@ -167,6 +168,21 @@ it('of many equal entries each line is used once, and at most 200 lines are', fu
   vim.cmd('copen')
   t.eq({ 2, 200 }, { #explorers.selected({ 1, 500 }), #explorers.selected({ 1, 1000 }) })
   vim.cmd('cclose')
+end)
+
+it('the user is told that only 200 marked files are used', function()
+  package.loaded['nvim-tree.api'] = {
+    marks = {
+      list = function()
+        return t.list(201, function(i) return { absolute_path = project.write(('many/%d'):format(i), '') } end)
+      end,
+    },
+  }
+  fill('NvimTree')
+  notifications.collect()
+  t.eq(200, #explorers.selected())
+  notifications.wait('only the first 200 files')
+  notifications.restore()
 end)
 
 it('the quickfix and location list have lines', function()

@@ -1,22 +1,22 @@
 """Estimates Neovim's clock.
 
-Every answer contains Neovim's `hrtime`, read between request and answer. So each sample bounds the offset
-from both sides. Only the lower bound is used, so a converted time is never too late: a call may be refused
-less than a round trip too early, but never starts late.
+Every answer contains Neovim's `hrtime` between request and answer, so each gives a lower and an upper bound
+of the offset. The lower one is used: converted times are early by at most a round trip and never late, so a
+call may be refused slightly too early, but never starts too late.
 """
 
 from __future__ import annotations
 
 NS = 1_000_000_000
 WINDOW = 30.0
-"""Seconds for which a sample is used (up to twice): clocks of two machines drift, and stop in suspend."""
+"""Seconds for which samples are used, at most twice: clocks of two machines drift, and stop in suspend."""
 
 
 class EditorClock:
-    """The offset of Neovim's hrtime to the loop's clock.
+    """The offset of Neovim's hrtime from the loop's clock.
 
     Attributes:
-        offset: the best lower bound (ns) of the last WINDOW; 0 before the first sample.
+        offset: the highest recent lower bound, in ns; 0 before the first sample.
     """
 
     __slots__ = ("_now_bound", "_old_bound", "_seen", "_since", "offset")
@@ -38,7 +38,7 @@ class EditorClock:
         """
         lower, upper = clock - int(received * NS) - 1, clock - int(sent * NS)
         if self._now_bound is None or upper < self.offset:
-            # Neovim's clock was stopped (suspend of its machine): earlier bounds are too late.
+            # Neovim's clock has stopped for a while (its machine was suspended): earlier bounds are too high.
             self._now_bound, self._old_bound, self._since = lower, None, received
         elif received - self._since > WINDOW:
             self._old_bound = self._now_bound if received - self._since < 2 * WINDOW else None

@@ -1,6 +1,6 @@
-"""Converts values between Python and what Neovim sends and reads over msgpack-RPC.
+"""Decodes what Neovim sends over msgpack-RPC, and encodes what it reads.
 
-Any exception of a decoder means that the answer is not valid.
+A decoder may raise any exception if the answer is not valid.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..values import (
 from .clock import EditorClock
 
 NATIVE_LEVELS = 16
-"""Maximum nesting of a value that is sent as it is: Neovim closes the channel at 32 levels of the message."""
+"""Maximum nesting of a value that is sent as msgpack: Neovim closes the channel at 32 levels per message."""
 
 _CALL_STATES = {"running", "waiting_approval", "waiting_input"}
 _FAILED_STATES = {"failed", "timed_out", "cancelled"}
@@ -42,14 +42,14 @@ _TRANSPORTS = {"http", "websocket", "unix"}
 
 
 def clean(text: str) -> str:
-    """Replaces bytes that are not UTF-8; for texts that are shown, never for results."""
+    """Replaces bytes that are not UTF-8; only for texts that are displayed, not for results."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def fault_text(thrown: str, address: str) -> str:
-    """Returns an error that `hello` threw in the editor at `address`, without file names and traceback."""
+    """Returns an error that Lua threw in `hello`, without file names and traceback."""
     if "module 'mcp-tools.rpc' not found" in thrown:
         return f"Neovim at {address} has no mcp-tools.nvim on its 'runtimepath': add it there"
     first = thrown.splitlines()[0] if thrown else ""
@@ -57,12 +57,12 @@ def fault_text(thrown: str, address: str) -> str:
 
 
 def json_value(text: Any) -> Any:
-    """Parses JSON text that a tool's log call sent."""
+    """Parses JSON text from Lua."""
     return json.loads(clean(text))
 
 
 def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
-    """Translates a deadline of the editor's clock; nil = no limit."""
+    """Converts a deadline by Neovim's clock; None = no limit."""
     return None if clock_ns is None else clock.to_local(int(clock_ns))
 
 
@@ -193,7 +193,7 @@ def _one_of(value: Any, allowed: set[str]) -> Any:
 
 
 def _table(raw: Any) -> dict[str, Any]:
-    """Lua's empty table arrives as an empty list."""
+    """Returns a dict, which Lua sends as a list if it is empty."""
     return raw if isinstance(raw, dict) else {}
 
 
@@ -206,7 +206,7 @@ def refused_definitions(raw: Any) -> list[str]:
 
 
 def encode_sender(sender: Sender) -> dict[str, Any]:
-    """Returns the options of `execute` that are the same in all calls of a sender."""
+    """Returns the options of `execute` that are the same for all calls of a sender."""
     fields: dict[str, Any] = {"client": sender.client._asdict(), "most": LARGE}
     if sender.host != "mcp":
         fields["host"] = sender.host
@@ -220,12 +220,12 @@ def encode_sender(sender: Sender) -> dict[str, Any]:
 
 
 def encode_scope(scope: Scope) -> dict[str, Any]:
-    """Returns the set fields of a scope."""
+    """Returns the fields of a scope that are not None."""
     return {name: value for name, value in asdict(scope).items() if value is not None}
 
 
 def packable(value: dict[str, Any]) -> dict[str, Any] | str:
-    """Returns a client's value, or its JSON text when msgpack or Neovim does not accept it as it is."""
+    """Returns a client's value, or its JSON text if msgpack or Neovim would not accept the value."""
     return value if _is_packable(value, NATIVE_LEVELS) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""Explains why Neovim is blocked, and which key unblocks it."""
+"""Explains why Neovim is blocked, and how to unblock it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("c", "its command line waits for a key: press Esc in it"),
     ("t", "its terminal mode waits for a key: press Esc in it"),
 )
-"""First prefix that fits; see `:help mode()`."""
+"""Prefixes of modes (`:help mode()`); the first match applies."""
 
 
 def advice(mode: Mode | None) -> str:
-    """Returns why Neovim does not answer, and what to press; None = it did not return its mode either."""
+    """Returns why Neovim does not answer, and what to press; `mode` is None if Neovim did not return it."""
     if mode is None:
         return "Neovim is busy: no answer for 2 s"
     for prefix, text in _TABLE:
@@ -32,5 +32,5 @@ def advice(mode: Mode | None) -> str:
 
 
 def blocked_text(mode: Mode | None) -> str:
-    """Returns the error for the client of a call that was not started."""
-    return f"{advice(mode)}. The tool did not run and will not; try again then."
+    """Returns the error of a call that was not started."""
+    return f"{advice(mode)}. The tool did not run and will not run later; try again when Neovim responds."

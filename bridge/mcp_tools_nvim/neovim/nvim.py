@@ -1,6 +1,6 @@
-"""The connection to Neovim: the verbs of lua/mcp-tools/rpc/ as typed methods, and its events.
+"""The connection to Neovim: the functions of lua/mcp-tools/rpc/ (verbs) as typed methods, and its events.
 
-The only module that knows the verbs. `tests/support/memory.py` has a twin for tests.
+Only this module uses the verbs. `tests/support/memory.py` has a fake for tests.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from .rpc import Channel, connect
 T = TypeVar("T")
 
 ANSWER_WITHIN = 10.0
-"""Seconds for a verb that only reads tables; longer means that the main thread is busy."""
+"""Timeout of verbs in seconds: they only read tables, unless Neovim's main thread is busy."""
 
 TICK = 0.002
-"""Maximum seconds by which the loop's clock is late: that of uvloop is cut to milliseconds."""
+"""Maximum seconds by which the loop's clock is behind: uvloop rounds its time down to milliseconds."""
 
 _VERB = "return require('mcp-tools.rpc').%s(...)"
 _CLOCK = "return vim.uv.hrtime()"
@@ -52,8 +52,8 @@ logger = logging.getLogger(__name__)
 class NvimEditor:
     """A connection to Neovim, made by `open`.
 
-    Requests are plain methods that return a future, so that a caller needs no additional task; they fail
-    with an `EditorError`. Cancelling the future only stops waiting for the answer.
+    Requests return a future, so that a caller needs no additional task; it fails with an `EditorError`.
+    Cancelling it only stops waiting for the answer.
 
     Attributes:
         closed: done when the connection is closed; never fails.
@@ -95,28 +95,28 @@ class NvimEditor:
         return self._channel.congested
 
     async def drain(self, until: float) -> bool:
-        """Waits until Neovim reads again, or `until` (by the loop's clock); returns whether it does."""
+        """Waits until Neovim reads again, at most until `until`; returns whether it does."""
         return await self._channel.drain(until)
 
     async def settle(self, within: float) -> None:
-        """Waits, at most `within` seconds, until Neovim has handled everything that was sent.
+        """Waits at most `within` seconds until Neovim has handled everything that was sent.
 
-        Messages that are queued when the channel closes are dropped.
+        Call it before `close`: Neovim drops messages that it has not handled when the channel closes.
         """
         with contextlib.suppress(EditorError):
             await self._read_clock(self._channel.time() + within)
 
     async def leave(self, within: float) -> None:
-        """Requests that Neovim end our remaining calls, and waits for at most `within` seconds."""
+        """Requests that Neovim end the remaining calls of this connection; waits at most `within` seconds."""
         with contextlib.suppress(EditorError):
             await self._request("lost", (self._channel_id,), lambda _: None, self._channel.time() + within)
 
     def close(self) -> None:
-        """Sends what is written, then closes the channel."""
+        """Sends all queued messages, then closes the channel."""
         self._channel.close()
 
     async def hello(self, info: HelloInfo, timeout: float = 5.0) -> Hello:  # noqa: ASYNC109 - a deadline
-        """Introduces the bridge; `timeout` in seconds, as the user may have to answer a prompt first."""
+        """Introduces the bridge to Neovim; `timeout` in seconds: Neovim may be blocked by a prompt."""
         give_up = self._channel.time() + timeout
         if not self._channel_id:
             about: Any = await self._channel.request("nvim_get_chan_info", (0,), give_up)
@@ -131,7 +131,7 @@ class NvimEditor:
         return await self._request("hello", (self._channel_id, values), answer, give_up)
 
     def list(self, kind: Kind, revision: int | None, view: View | None = None) -> asyncio.Future[Listing]:
-        """Returns the definitions of one kind, of `view` only; `json=None` when `revision` is current."""
+        """Returns the definitions of one kind (in `view`); `json` is None if `revision` is current."""
         args: list[Any] = [kind, revision]
         if view is not None:
             scope = None if view.scope is None else {"scope": codec.encode_scope(view.scope)}
@@ -148,10 +148,10 @@ class NvimEditor:
         """Starts a call.
 
         Args:
-            call_id: made by the caller, never repeated; the task id of every later verb.
+            call_id: a new unique id; the other verbs take it as `task_id`.
             request: what to call.
             start_by: time of the loop's clock; Neovim refuses a call that it reads later.
-            timeout_ms: for tools that set none; 0 = no limit.
+            timeout_ms: timeout of tools that set none; 0 = no limit.
             give_up: time at which the future fails with `NoAnswerError`.
         """
         sender = request.sender
@@ -175,32 +175,32 @@ class NvimEditor:
         """Returns the state of a call.
 
         Args:
-            task_id: of the call.
-            since: the last progress `seq` seen.
-            whole: include a result above `LARGE`; every other verb returns its size only.
+            task_id: id of the call.
+            since: `seq` of the last progress that was received.
+            whole: include a result above `LARGE`; otherwise, and by other verbs, only its size is returned.
         """
         args = (task_id, since) if whole else (task_id, since, LARGE)
         return self._reply("get_result", args)
 
     def answer(self, task_id: str, seq: int, answers: dict[str, Any]) -> asyncio.Future[Reply]:
-        """Passes the client's answers to the question `seq` to a tool; ignored if it is not open.
+        """Passes the client's answers to a tool; Neovim ignores them if the question is not open.
 
         Args:
-            task_id: of the call.
-            seq: as in `Inputs`.
+            task_id: id of the call.
+            seq: number of the question, from `Inputs`.
             answers: `{key: {"result": {…}} | {"error": {"code": …, "message": …}}}`.
         """
         args = (task_id, seq, json.dumps(answers), LARGE)
         return self._reply("answer", args)
 
     def explain(self, task_id: str) -> asyncio.Future[tuple[str, str]]:
-        """Returns path and message of the bytes in a result that are not UTF-8."""
+        """Returns where a result has bytes that are not UTF-8: a path and a message."""
         return self._request("explain", (task_id,), codec.explanation, self._channel.time() + 2.0)
 
     def mode(self, timeout: float = 2.0) -> asyncio.Future[Mode | None]:
-        """Returns the mode, which Neovim reports even at a prompt; None without an answer for `timeout` s.
+        """Returns the mode, which Neovim reports even at a prompt; None if it does not answer in `timeout` s.
 
-        Also requests the clock when the last sample is old, since a call follows.
+        Also requests the clock if its last sample is old, since a call follows.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Mode | None] = loop.create_future()
@@ -209,7 +209,7 @@ class NvimEditor:
         clock = self._read_clock(now + timeout) if self._clock.stale(now) else None
 
         def settle(_: asyncio.Future[Any]) -> None:
-            # Both are read each time, so that no exception is left unretrieved.
+            # Reads both exceptions each time, so that asyncio does not log them.
             silent = mode.done() and (mode.cancelled() or mode.exception() is not None)
             read = clock is None or (clock.done() and (clock.cancelled() or clock.exception() or True))
             if answer.done() or not mode.done():
@@ -229,11 +229,11 @@ class NvimEditor:
         self._notify("cancel_task", (task_id, reason))
 
     def acknowledge(self, task_ids: Sequence[str]) -> None:
-        """Lets Neovim drop these results."""
+        """Allows Neovim to drop these results."""
         self._notify("acknowledge", (task_ids,))
 
     def subscribe(self, uri: str) -> asyncio.Future[ToolError | None]:
-        """Subscribes to changes of a resource; returns why that is refused. Each needs one `unsubscribe`."""
+        """Subscribes to changes of a resource; returns the refusal, if any. Each needs one `unsubscribe`."""
         return self._request("subscribe", (self._channel_id, uri), codec.subscription_error)
 
     def unsubscribe(self, uri: str) -> None:
@@ -259,7 +259,7 @@ class NvimEditor:
     ) -> asyncio.Future[list[str]]:  # type: ignore[valid-type]
         """Registers a part of a mount's definitions (JSON text); returns why some were refused.
 
-        The last part removes earlier definitions that are in none of the parts.
+        The last part removes the mount's definitions that are in none of the parts.
         """
         args = (self._channel_id, provider, definitions, kind, {"first": first, "last": last})
         return self._request("provide", args, codec.refused_definitions)
@@ -277,16 +277,16 @@ class NvimEditor:
 
         Args:
             event: one of these names. Times are those of the loop's clock.
-                started(task_id, deadline): a tool is about to run; from now on only its deadline ends it
+                started(task_id, deadline): a tool is about to run; Neovim ends it at the deadline
                 wake(task_id, reply): a call has changed; None = request its state
                 log(task_id, level, data): a tool has logged any JSON value
                 changed(kind, revision): a list of definitions has changed
                 updated(uri): a subscribed resource has changed
                 endpoints(endpoints): the endpoints of terminal agents
                 acp_tokens(tokens): all tokens of agents that plugins start over ACP
-                hook_token(token): the token of agents' hooks; empty = they are off
-                hook(event_id, text): the later answer to an event of an agent's hook
-                integrations({url, servers}): the agents' servers to register with
+                hook_token(token): the token of agents' hooks; empty = hooks are off
+                hook(event_id, text): the answer to an agent's hook whose `HookReply` was pending
+                integrations({url, servers}): the agents' HTTP servers that the bridge registers with
                 push(agent, session, method, params, latest): a notification for a session of an agent, or for
                     all; `params` is JSON text, `latest` replaces unsent ones of the method
                 mount(name, args): an event of mounts or their calls

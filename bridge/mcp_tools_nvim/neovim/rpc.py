@@ -1,7 +1,7 @@
 """One msgpack-RPC channel to Neovim, over a unix socket, a named pipe or TCP.
 
-A request ends with its answer, its deadline or the end of the channel, whichever comes first. Nothing is sent
-on a closing channel. Bytes that are not msgpack-RPC end the channel.
+A request ends with its answer, at its deadline or when the channel closes, whichever comes first. Nothing is
+sent on a closing channel. Bytes that are not msgpack-RPC close the channel.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 MAX_MESSAGE = 256 * 1024 * 1024
 """Maximum bytes of a message: a result of 10 MiB grows at most sixfold as JSON text."""
 MAX_ITEMS = 1 << 22
-"""Maximum items of a list or map: valid messages have fewer, and invalid ones must not allocate gigabytes."""
+"""Maximum items of a list or map: valid messages have fewer, and invalid ones could allocate gigabytes."""
 WRITE_HIGH = 1024 * 1024
 """Unsent bytes above which the channel is congested: about a hundred calls."""
 
 RENEW_AFTER = 1024 * 1024
-"""Bytes after which the parser is replaced, as soon as it has no part of a message."""
+"""Bytes after which the parser is replaced, as soon as it has parsed all of them."""
 
 _REQUEST, _RESPONSE, _NOTIFICATION = 0, 1, 2
 _TCP = re.compile(r"^\[?([^/\\]*?)\]?:(\d+)$")
@@ -55,7 +55,7 @@ class Channel(asyncio.Protocol):
     """The channel, made by `connect`.
 
     Attributes:
-        closed: done when the channel is gone; never fails.
+        closed: done when the channel is closed; never fails.
         last_heard: when the last bytes came from Neovim, by the loop's clock.
         congested: Neovim does not read what was written.
         time: returns the time of the loop's clock, which all times here use.
@@ -76,7 +76,7 @@ class Channel(asyncio.Protocol):
         self._drained: set[asyncio.Future[None]] = set()
         self._unwritten: list[bytes] = []
         self._fault = "Neovim has exited"
-        # surrogateescape: bytes in buffers that are not UTF-8 must be preserved.
+        # surrogateescape preserves bytes in buffers that are not UTF-8.
         self._pack = msgpack.Packer(unicode_errors="surrogateescape").pack
         # `_fed`: bytes that the parser got; `_whole`: those of complete messages.
         self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
@@ -88,7 +88,7 @@ class Channel(asyncio.Protocol):
 
         Args:
             method: name of an API function.
-            args: its arguments.
+            args: arguments of the function.
             give_up: time at which the future fails with `NoAnswerError`.
             decode: converts the answer; its exception fails the future.
         """
@@ -100,11 +100,11 @@ class Channel(asyncio.Protocol):
         try:
             data = self._pack((_REQUEST, request_id, method, args))
         except (OverflowError, ValueError, TypeError) as fault:
-            future.set_exception(EditorError(f"{method}: arguments that do not fit msgpack ({fault!r})"))
+            future.set_exception(EditorError(f"{method}: the arguments do not fit msgpack ({fault!r})"))
             return future
         alone = not self._pending
         self._pending[request_id] = (future, decode, give_up, method)
-        # One timer for all deadlines, moved only if a new one is nearer: most requests set none.
+        # One timer for all deadlines, moved only if the new one is nearer: most requests do not set a timer.
         if give_up < self._alarm_at:
             self._set_alarm(give_up)
         self._send(data, alone)
@@ -116,7 +116,7 @@ class Channel(asyncio.Protocol):
             self._send(self._pack((_NOTIFICATION, method, args)), not self._pending)
 
     async def drain(self, until: float) -> bool:
-        """Waits until Neovim reads again, but no later than `until`."""
+        """Waits until Neovim reads again, at most until `until`; returns whether it does."""
         if not self.congested:
             return True
         waiter: asyncio.Future[None] = self._loop.create_future()
@@ -128,7 +128,7 @@ class Channel(asyncio.Protocol):
         return not self.congested
 
     def close(self) -> None:
-        """Sends what is written, then closes."""
+        """Sends all queued messages, then closes the channel."""
         self._flush()
         self._transport.close()
 
@@ -144,10 +144,10 @@ class Channel(asyncio.Protocol):
             self._unpacker.feed(data)
             self._fed += len(data)
             for message in self._unpacker:
-                self._whole = self._unpacker.tell()  # it also counts a part of an incomplete message
+                self._whole = self._unpacker.tell()  # after the loop it includes incomplete messages
                 self._dispatch(message)
             if self._fed > RENEW_AFTER and self._whole == self._fed:
-                # Its buffer never shrinks.
+                # The buffer of a parser never shrinks.
                 self._unpacker, self._fed, self._whole = _unpacker(), 0, 0
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             # TypeError: an invalid map key. The peer is not Neovim.
@@ -180,9 +180,9 @@ class Channel(asyncio.Protocol):
             self.closed.set_result(None)
 
     def _send(self, data: bytes, alone: bool) -> None:
-        """Writes at once if no request is pending, else with other messages of this iteration of the loop.
+        """Writes at once if no request is pending, else with the other messages of this loop iteration.
 
-        A system call for each message would take a seventh of the CPU time under load.
+        Under load, a system call for each message would take a seventh of the CPU time.
         """
         if alone and not self._unwritten:
             self._transport.write(data)

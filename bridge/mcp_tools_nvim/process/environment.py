@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from ..errors import ConfigurationError
 
 _PRIVATE = ("MCP_AUTH_TOKEN", "MCP_TOOLS_LAUNCH", "NVIM_LISTEN_ADDRESS", "NVIM")
-"""Variables that child processes of tools must not inherit."""
+"""Variables that child processes, such as those of tools, must not inherit."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _STDIN_PATIENCE = 10.0
-"""Seconds to wait for the token; Neovim waits longer for the bridge."""
+"""Seconds to wait for the token; Neovim waits longer than that for the bridge."""
 _STDIN_BYTES = 4096
 
 
@@ -34,7 +34,7 @@ class Environment:
         tool_timeout: MCP_TOOL_TIMEOUT in ms, 0 = no limit; None = the plugin's option.
         port_fallback: MCP_TOOLS_PORT_FALLBACK: use the next free port if the wanted one is taken.
         instance_dir: MCP_TOOLS_INSTANCE_DIR, the directory of instance files.
-        launch: MCP_TOOLS_LAUNCH, by which Neovim identifies the process that it started.
+        launch: MCP_TOOLS_LAUNCH, the id by which Neovim recognizes the process that it started.
     """
 
     address: str
@@ -55,9 +55,9 @@ def take(
     """Reads the environment and removes its private variables.
 
     Args:
-        environ: usually `os.environ`; changed.
+        environ: usually `os.environ`; it is changed.
         terminal: the output is a terminal, so a token may be generated and shown.
-        stdin: descriptor with the token if MCP_TOOLS_TOKEN_STDIN is set; empty afterwards.
+        stdin: descriptor to read the token from if MCP_TOOLS_TOKEN_STDIN is set; empty afterwards.
         patience: seconds to wait for the token.
 
     Raises:
@@ -67,7 +67,7 @@ def take(
     address = private["NVIM_LISTEN_ADDRESS"]
     if not address:
         raise ConfigurationError(
-            "NVIM_LISTEN_ADDRESS is not set: give it the editor's v:servername (:echo v:servername)"
+            "NVIM_LISTEN_ADDRESS is not set: set it to Neovim's v:servername (:echo v:servername)"
         )
     token, made = private["MCP_AUTH_TOKEN"], False
     if environ.pop("MCP_TOOLS_TOKEN_STDIN", "") not in ("", "0"):
@@ -80,7 +80,7 @@ def take(
     elif not token:
         if not terminal:
             raise ConfigurationError(
-                "MCP_AUTH_TOKEN is not set: give it a long random string, which clients send as bearer token"
+                "MCP_AUTH_TOKEN is not set: set it to a long random string, the bearer token of clients"
             )
         token, made = secrets.token_hex(32), True
     if not _TOKEN.fullmatch(token):
@@ -112,7 +112,7 @@ def _first_line(descriptor: int, patience: float) -> str:
         except OSError:
             pass  # closed
 
-    # A thread works for pipes on every system, and a pipe without a writer must not block the start.
+    # A thread, since it can time out on every system: a pipe whose writer sends nothing must not block.
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(patience)

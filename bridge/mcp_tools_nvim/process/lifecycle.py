@@ -1,4 +1,4 @@
-"""The lifecycle of the process: claims a port, connects to Neovim, serves, and shuts down in time."""
+"""The life of the process: claims a port, connects to Neovim, serves, and shuts down."""
 
 from __future__ import annotations
 
@@ -39,28 +39,28 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 HELLO_WITHIN = 600.0
-"""Seconds for Neovim's first answer: it may be blocked by a prompt of its start-up."""
+"""Seconds for Neovim's first answer: a prompt at its start may block it."""
 HELLO_PATIENCE = 2.0
-"""Seconds after which the log reports the wait."""
+"""Seconds after which the bridge logs that it waits for the first answer."""
 END_WITH_EDITOR = 0.7
-"""Seconds for the last answers to clients after Neovim has exited; the documented maximum is 1 s."""
+"""Seconds to send the last answers to clients after Neovim has exited; the documented maximum is 1 s."""
 END_BY_SIGNAL = 1.8
 """Seconds for the same after a signal; the documented maximum is 3 s."""
 SHUTDOWN_GRACE = 0.5
-"""Seconds until calls are ended: some are about to end, such as the one whose tool restarts the bridge."""
+"""Seconds to wait for calls before they are ended: the tool that restarts the bridge is about to end."""
 FLUSH_TIMEOUT = 0.3
 """Seconds to notify Neovim of cancelled calls."""
 END_MOUNTS = 0.6
-"""Seconds for mounted servers to end; then they are killed."""
+"""Seconds after which mounted servers that have not ended are killed."""
 FOREIGN_AFTER = 5
-"""Number of missing proofs after which the holder of the wanted port is a foreign process; a busy bridge may
-miss one or two."""
+"""Number of checks in a row without a proof after which the process at the wanted port is considered foreign:
+a busy bridge may fail to answer one or two."""
 REPORT_AFTER = 0.25
 """Seconds in which changes of sessions are collected for one report."""
 
 
 class _Ending:
-    """The reason to shut down; set once.
+    """The reason for the shutdown; set once.
 
     Attributes:
         kill: kills child processes; called before an immediate exit.
@@ -93,11 +93,11 @@ class _Ending:
 
 
 async def run(environment: Environment, handler: LogHandler) -> int:
-    """Runs the bridge until Neovim exits or a signal comes.
+    """Runs the bridge until Neovim exits or the process receives a signal.
 
     Args:
         environment: the configuration.
-        handler: the log handler; receives secrets that must not be logged.
+        handler: the log handler; gets the secrets to hide.
 
     Returns:
         The exit code.
@@ -110,7 +110,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
     _end_on_signal(ending)
     claim = ports.claim(environment.host, environment.port, environment.port_fallback)
     try:
-        # Slow imports come after the claim of the port, so that other Neovims that start now see it taken.
+        # Slow imports come after the claim, so that bridges that start at the same time see the port taken.
         from ..agents.agents import Agents
         from ..http.app import App
         from ..http.listener import Runner
@@ -122,7 +122,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
             mounts = Mounts(editor, handler.hide)
             ending.kill = mounts.kill
             ending.reason.add_done_callback(lambda _: mounts.end(END_MOUNTS))
-            parts = await ending.unless(_meet(environment, editor, claim, handler))
+            parts = await ending.unless(_introduce(environment, editor, claim, handler))
             if parts is not None:
                 app = App(parts)
                 agents = Agents(editor, parts.hello, parts.token, handler.hide, app)
@@ -139,7 +139,7 @@ async def run(environment: Environment, handler: LogHandler) -> int:
     return 0
 
 
-async def _meet(
+async def _introduce(
     environment: Environment, editor: NvimEditor, claim: ports.Claim, handler: LogHandler
 ) -> Parts:
     """Introduces the bridge to Neovim and builds the parts of the application."""
@@ -149,7 +149,7 @@ async def _meet(
             environment.host, environment.port, environment.instance_dir, environment.token
         )
         logger.warning(
-            "port %d is held by %s; using %d for now", environment.port, _HOLDERS[holder], claim.port
+            "port %d is used by %s; using %d for now", environment.port, _HOLDERS[holder], claim.port
         )
     versions = _versions()
     info = HelloInfo(
@@ -193,11 +193,11 @@ async def _serve(
     editor: NvimEditor,
     agents: Agents,
 ) -> None:
-    """Serves until the shutdown, then answers requests in flight and notifies Neovim."""
+    """Serves until the shutdown, then answers the requests in flight and notifies Neovim."""
     await runner.setup()
     await runner.listen(claim.socket)
     await agents.open()
-    # These objects live until the end; later collections can skip them.
+    # These objects live until the process ends; later collections can skip them.
     gc.freeze()
     gc.enable()
     _print_ready(claim.port)
@@ -297,7 +297,7 @@ def _versions() -> dict[str, str]:
 
 
 def _installed(name: str) -> str:
-    """Returns the version of a package. `importlib.metadata` would do the same, and take a megabyte."""
+    """Returns the version of a package. `importlib.metadata` would take a megabyte of memory."""
     for directory in sys.path:
         with contextlib.suppress(OSError):  # Python skips directories that cannot be read
             for found in Path(directory).glob(f"{name}-*.dist-info"):
@@ -306,7 +306,7 @@ def _installed(name: str) -> str:
 
 
 _HOLDERS: dict[PortHolder, str] = {
-    "none": "nobody",
-    "ours": "another Neovim of yours",
-    "foreign": "a foreign process, so a new token is made",
+    "none": "no process",
+    "ours": "another Neovim of this user",
+    "foreign": "a foreign process, so Neovim makes a new token",
 }

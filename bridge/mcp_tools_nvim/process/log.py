@@ -16,7 +16,7 @@ ROTATE_AT = 10 * 1024 * 1024
 
 
 class LogHandler(logging.Handler):
-    """Writes log lines; never waits for the reader, and never fails."""
+    """Writes log lines; never waits for the reader, and never raises."""
 
     def __init__(self, path: str | None = None, fd: int = 2) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class LogHandler(logging.Handler):
         self._torn = False
         try:
             kind = os.fstat(fd).st_mode
-            # A reader that hangs must not block the bridge. Terminals share the flag with other processes.
+            # A reader that hangs must not block the bridge. Not on a terminal: other processes share it.
             if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
                 os.set_blocking(fd, False)
         except OSError:
@@ -62,7 +62,7 @@ class LogHandler(logging.Handler):
             self._keep("".join(f"[{stamp}] [bridge] {level} {line}\n" for line in lines))
 
     def _write(self, data: bytes) -> int:
-        """Returns the number of bytes written. After a partial write the next starts with a line break."""
+        """Returns the number of bytes written. A write after a partial one starts with a line break."""
         start = b"\n" if self._torn else b""
         try:
             taken = os.write(self._fd, start + data) - len(start)

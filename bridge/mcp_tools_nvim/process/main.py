@@ -1,6 +1,6 @@
 """The main function of the bridge's process. It prints the ready line on stdout, everything else on stderr.
 
-Exit codes: 0 after a signal or the exit of Neovim; 1 when it cannot start, with the fix in the last line.
+Exit codes: 0 after a signal or the exit of Neovim; 1 if it cannot start: the last line says how to fix that.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 def main() -> None:
     """Runs the bridge; does not return."""
-    # Until the event loop has its own handlers; a signal is not an error.
+    # Until the event loop sets its handlers, a signal ends the process with exit code 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
-    # Imports make little garbage; the lifecycle enables it again.
+    # Imports make little garbage; lifecycle.py enables the collector again.
     gc.disable()
     from . import log
 
@@ -63,10 +63,10 @@ def _run_loop(life: Coroutine[Any, Any, None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Exits at once: a thread that is importing the SDK must not delay it."""
+    """Exits immediately: a thread that is importing the SDK must not delay the exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
-            pass  # closed by its reader
+            pass  # the reader has closed it
     os._exit(code)

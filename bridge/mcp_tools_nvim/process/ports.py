@@ -1,4 +1,4 @@
-"""Claims a port at start-up, and later the wanted port if another process holds it now."""
+"""Claims a port at start-up; if that is not the wanted port, claims the wanted one as soon as it is free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import StartError
 
-NEIGHBOURS = 32
+NEIGHBORS = 32
 """Number of ports after the wanted one that are tried before any free one."""
 RETRY_EVERY = 2.0
 """Seconds between attempts to get the wanted port; the documented maximum is 5 s."""
@@ -28,7 +28,7 @@ class Claim:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket; a port that is only bound is not exclusive yet.
+    """Returns a listening socket: a port that is only bound can be bound by others, too.
 
     Raises:
         OSError: from `bind` or `listen`.
@@ -47,7 +47,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def claim(host: str, port: int, fallback: bool) -> Claim:
-    """Claims the wanted port, or with `fallback` the next free one.
+    """Claims the wanted port; with `fallback` the next free one, if it is taken.
 
     Raises:
         StartError: no port can be claimed; the message names MCP_PORT.
@@ -61,7 +61,7 @@ def claim(host: str, port: int, fallback: bool) -> Claim:
             ) from error
     if not fallback:
         raise StartError(f"port {port} is taken: set MCP_PORT to another one, or to 0 for any free port")
-    for candidate in [*range(port + 1, min(port + NEIGHBOURS, 65535) + 1), 0]:
+    for candidate in [*range(port + 1, min(port + NEIGHBORS, 65535) + 1), 0]:
         try:
             return _claimed(listen(host, candidate), True)
         except OSError:

@@ -1,8 +1,8 @@
-"""Every error that the bridge knows, and the codes that a client may see.
+"""The exceptions of the bridge, and the error codes that a client may see.
 
 BridgeError                 root: anything that the bridge raises on purpose
-├── ConfigurationError      the environment is wrong; the text names the variable and what to do (exit 1)
-├── StartError              the start failed for another reason: port taken, no editor (exit 1)
+├── ConfigurationError      an environment variable is wrong; the text names it and says what to do (exit 1)
+├── StartError              the start failed for another reason, such as a taken port (exit 1)
 ├── CommandError            a command of `mcp-tools` failed (cli/show.py)
 ├── ChangeError             a configuration file cannot be changed (client_config/change.py)
 └── EditorError             something between the bridge and the editor

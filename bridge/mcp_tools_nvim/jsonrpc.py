@@ -14,8 +14,8 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
-REQUEST_TIMEOUT = -32001  # a request of ours was not answered
-RESOURCE_NOT_FOUND = -32002  # before 2026-07-28, which has INVALID_PARAMS for it
+REQUEST_TIMEOUT = -32001  # the client did not answer a request
+RESOURCE_NOT_FOUND = -32002  # protocol version 2026-07-28 uses INVALID_PARAMS instead
 RATE_LIMITED = -32004
 TOO_LARGE = -32005
 
@@ -35,7 +35,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 @functools.cache
 def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
-    """Returns a decoder, an encoder and their exception, created once: that takes longer than using them.
+    """Returns a decoder, an encoder and their exception; cached, since creating them is slow.
 
     The package is imported with the first message, since it takes a megabyte of memory.
     """
@@ -46,7 +46,7 @@ def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[
 
 @dataclass(slots=True)
 class Request:
-    """A message with an answer."""
+    """A message that must be answered."""
 
     id: RequestId
     method: str
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A message without an answer."""
+    """A message that has no answer."""
 
     method: str
     params: dict[str, Any] | None
@@ -63,7 +63,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer to a request of ours; `error` is None if it succeeded."""
+    """The client's answer to a request; `error` is None if it succeeded."""
 
     id: RequestId
     result: Any = None
@@ -110,7 +110,7 @@ def parse(body: bytes) -> Message | Batch | Fault:
 
 
 def _id_of(body: bytes) -> RequestId | None:
-    """Returns the id of an invalid request, such as one with a lone surrogate, for the error; else None."""
+    """Returns the id of a request that `loads` rejects (for a lone surrogate, say), or None."""
     try:
         value = json.loads(body.decode())
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ def result(id_: RequestId, value: Any) -> dict[str, Any]:
 
 
 def result_of_encoded(id_: RequestId, *parts: bytes) -> bytes:
-    """Like `result`, for JSON text in parts, which is copied once."""
+    """Returns the same as JSON text; `parts` are the JSON text of the value."""
     return b"".join((b'{"jsonrpc":"2.0","id":', dumps(id_), b',"result":', *parts, b"}"))
 
 

@@ -1,7 +1,6 @@
-"""Loads the MCP SDK: this takes half a second, so it happens in a thread, one load at a time.
+"""Imports the MCP SDK in a thread, since that takes half a second.
 
-The packages of the SDK import each other. Two threads that import parts of it at the same moment get packages
-that are not complete yet.
+One import at a time: the packages of the SDK import each other, and two threads would see incomplete ones.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _loaded: set[str] = set()
 
 
 async def import_sdk(module: str) -> None:
-    """Imports a module that is built on the SDK.
+    """Imports a module that imports the SDK.
 
     Args:
         module: Full name of the module.
@@ -34,6 +33,6 @@ def _import(module: str) -> None:
             return
         importlib.import_module(module)
         _loaded.add(module)
-        # The SDK is 10^5 permanent objects; walking them in every full collection costs 50 ms at p99.
+        # The SDK has 10^5 permanent objects; a full collection that visits them takes 50 ms at p99.
         gc.collect()
         gc.freeze()

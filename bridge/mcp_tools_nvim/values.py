@@ -15,13 +15,14 @@ PROTOCOL = 1
 """Number of the wire protocol; `hello` refuses another one."""
 
 LARGE = 64 * 1024
-"""Neovim returns only the size of larger results, until the whole is requested."""
+"""Bytes of a result above which Neovim returns only its size until the bridge requests the whole."""
 
 MAX_CLIENT_NAME = 200
 """Maximum characters of a client's name."""
 
 AWAITS_APPROVAL = "waiting for the user's approval"
-"""Message of the progress of a call that waits for the answer to a question in Neovim."""
+"""Progress message of a call while Neovim asks the user to approve it."""
+
 CallState = Literal["running", "waiting_approval", "waiting_input"]
 OutcomeState = Literal["done", "failed", "timed_out", "cancelled"]
 OutcomeKind = Literal["text", "json", "content", "empty"]
@@ -69,8 +70,8 @@ class ToolError:
     errors: tuple[FieldError, ...] = ()
     required: dict[str, Any] | None = None
     """Capabilities that the client must declare."""
-    asked: bool = False
-    """Whether the user was asked and did not allow the call."""
+    refused_by_user: bool = False
+    """Whether the user, not a rule, refused the call."""
 
     def details(self) -> dict[str, Any]:
         """Returns `{code, message, errors?}`."""
@@ -121,7 +122,7 @@ class Reply:
         progress: the latest progress, if any.
         inputs: questions to the client, in the states `waiting_approval` and `waiting_input`.
         withdrawn: `seq` of the last withdrawn question; earlier ones are not open either.
-        size: bytes of a large result of an ended call, which must be requested.
+        size: bytes of a large result that must be requested: the tool has ended, the call has not.
     """
 
     done: bool
@@ -143,7 +144,7 @@ class ClientInfo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which tools a client asks to see. Neovim resolves the names.
+    """Which tools a client requests. Neovim resolves the names.
 
     Attributes:
         tools: names of groups and tools; None = all.
@@ -210,7 +211,7 @@ class Sender:
 
     Attributes:
         client: declared name and version.
-        session: names the session to tools.
+        session: the session's id for tools.
         capabilities: declared capabilities.
         scope: scope of the client.
         host: kind of the caller, as tools see it: "mcp" or "python".
@@ -234,7 +235,7 @@ class CallRequest:
     sender: Sender
     kind: CallKind = "tool"
     timeout: int | None = None
-    """ms: default and maximum for all tools; 0 = no limit for tools without one."""
+    """Default and maximum timeout in ms; 0 = none for tools that set none; None = the plugin's option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +338,7 @@ class Hello:
 
 
 class HookReply(NamedTuple):
-    """Neovim's answer to an event of an agent's hook; `pending` = it follows as an event."""
+    """Neovim's answer to an event of an agent's hook; `pending`: the event `hook` brings it later."""
 
     text: str
     pending: bool = False

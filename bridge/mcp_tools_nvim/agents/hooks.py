@@ -15,7 +15,7 @@ from aiohttp import web
 
 from .. import jsonrpc
 from ..errors import EditorError
-from ..http.guards import holds, host_guard, json_guard, refusal, refused_by, values_of
+from ..http.guards import has_token, header_values, host_guard, json_guard, refusal, refused_by
 from ..http.response import json_response
 from ..neovim.nvim import NvimEditor
 from ..values import Hello
@@ -57,7 +57,9 @@ class Hooks:
 
     def match(self, request: web.Request) -> Handler | None:
         """Returns the handler of a request with the token; None for other requests."""
-        return self._serve if holds(values_of(request), "authorization", "bearer", self._token) else None
+        return (
+            self._serve if has_token(header_values(request), "authorization", "bearer", self._token) else None
+        )
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if request.path != PATH or request.method != "POST":

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from ..http.guards import Values, holds
+from ..http.guards import HeaderValues, has_token
 from ..instances.files import is_loopback
 from ..neovim.nvim import NvimEditor
 from ..sessions.registry import Sessions
@@ -278,11 +278,11 @@ class Registrations:
         editor.on("integrations", self._set_servers)
         editor.on("acp_tokens", self._set_tokens)
 
-    def find_by_token(self, values: Values) -> OwnToken | None:
+    def find_by_token(self, values: HeaderValues) -> OwnToken | None:
         """Returns the holder of the token that a request has, in constant time for wrong tokens."""
         found: OwnToken | None = None
         for each in (*self._by_url.values(), *self._of_agents.values()):
-            if holds(values, "authorization", "bearer", each.token):
+            if has_token(values, "authorization", "bearer", each.token):
                 found = each
         return found
 
@@ -310,7 +310,12 @@ class Registrations:
                 self._by_url[name].check_soon()
             else:
                 self._by_url[name] = Registration(
-                    server, url, self._hide, self._sessions.delete_of, self._report, self._ending.get(name)
+                    server,
+                    url,
+                    self._hide,
+                    self._sessions.delete_of_token,
+                    self._report,
+                    self._ending.get(name),
                 )
         self._report()
 
@@ -319,7 +324,7 @@ class Registrations:
             self._of_agents.pop(gone).revoke()
         for token in tokens:
             self._hide(token)
-            self._of_agents.setdefault(token, OwnToken(token, self._sessions.delete_of))
+            self._of_agents.setdefault(token, OwnToken(token, self._sessions.delete_of_token))
 
     def _end(self, registration: Registration) -> None:
         url = registration.server.url

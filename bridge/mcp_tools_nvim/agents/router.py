@@ -47,7 +47,7 @@ class Endpoints:
         endpoint = self._by_name.get(agent)
         return None if endpoint is None else endpoint.server
 
-    def find_by_token(self, values: guards.Values, unix: str | None = None) -> AgentEndpoint | None:
+    def find_by_token(self, values: guards.HeaderValues, unix: str | None = None) -> AgentEndpoint | None:
         """Returns the endpoint whose token a request has, in constant time for wrong tokens.
 
         Args:
@@ -57,7 +57,7 @@ class Endpoints:
         found = None
         for endpoint in self._by_name.values():
             here = unix == endpoint.name if endpoint.transport == "unix" else unix is None
-            if guards.holds(values, endpoint.header, endpoint.scheme, endpoint.token) and here:
+            if guards.has_token(values, endpoint.header, endpoint.scheme, endpoint.token) and here:
                 found = endpoint
         return found
 
@@ -103,7 +103,7 @@ class AgentRouter:
             request: the request; only its head is needed.
             unix: name of the endpoint whose unix socket got the request.
         """
-        values = guards.values_of(request)
+        values = guards.header_values(request)
         endpoint = self._endpoints.find_by_token(values, unix)
         if endpoint is not None:
             return partial(self._serve, endpoint)
@@ -125,7 +125,7 @@ class AgentRouter:
         http = StreamableHttp(handlers.sessions, handlers.events, handlers.responses, None, digest)
         response = await self._answer(request, http)
         if holder.token != token:  # it was revoked meanwhile; the request may have opened a session
-            handlers.sessions.delete_of(digest)
+            handlers.sessions.delete_of_token(digest)
         return response
 
     def _refuse(self, request: web.Request) -> web.Response | None:

@@ -15,7 +15,7 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from .. import jsonrpc
 from ..http.guards import refusal
 from ..http.listener import is_connected
-from ..http.streamable import full, serve_later
+from ..http.streamable import full_response, serve_later
 from ..sessions.registry import FullError, Sessions
 from ..sessions.session import Session
 from ..values import AgentEndpoint, Scope
@@ -53,7 +53,7 @@ class WebSockets:
         try:
             session = self._sessions.create(kernel, "websocket", Scope(agent=endpoint.name))
         except FullError:
-            return full()
+            return full_response()
         socket = web.WebSocketResponse(
             timeout=CLOSE_SECONDS,
             protocols=() if endpoint.subprotocol is None else (endpoint.subprotocol,),
@@ -72,8 +72,8 @@ class WebSockets:
 
     async def _run(self, request: web.Request, socket: web.WebSocketResponse, session: Session) -> None:
         connected = partial(_is_open, request, socket)
-        turn = session.standalone.attach(connected)
-        writing = asyncio.get_running_loop().create_task(_write(socket, session, turn))
+        reader = session.standalone.attach(connected)
+        writing = asyncio.get_running_loop().create_task(_write(socket, session, reader))
         try:
             await self._read(socket, session, connected)
         except ConnectionError:
@@ -81,7 +81,7 @@ class WebSockets:
         finally:
             writing.cancel()
             await asyncio.wait({writing})
-            session.standalone.leave(turn)
+            session.standalone.leave(reader)
 
     async def _read(self, socket: web.WebSocketResponse, session: Session, connected: partial[bool]) -> None:
         async for message in socket:
@@ -97,20 +97,20 @@ def _is_open(request: web.Request, socket: web.WebSocketResponse) -> bool:
     return not socket.closed and is_connected(request)
 
 
-async def _write(socket: web.WebSocketResponse, session: Session, turn: int) -> None:
+async def _write(socket: web.WebSocketResponse, session: Session, reader: int) -> None:
     """Writes the session's messages, until it ends or another reader takes over."""
     outbox = session.standalone
     try:
         while True:
             try:
-                event = await outbox.next(turn, PING_SECONDS)
+                event = await outbox.next(reader, PING_SECONDS)
             except TimeoutError:
                 await socket.ping()
                 continue
             if event is None:
                 break
             await socket.send_str(event.data.decode())
-            outbox.wrote(turn, event)
+            outbox.wrote(reader, event)
         await socket.close(code=WSCloseCode.GOING_AWAY)
     except ConnectionError:
         pass  # `_read` ends, too

@@ -66,7 +66,7 @@ class EditorConnection:
         watch = _Watch(options)
         ask = None if options.get("on_elicit") is None else watch.ask
         watch.task = asyncio.get_running_loop().create_task(self._calls.run(request, watch, ask))
-        self._calls.cancel_reason(watch.task, "client")
+        self._calls.set_cancel_reason(watch.task, "client")
         try:
             outcome = await watch.task
         except asyncio.CancelledError:

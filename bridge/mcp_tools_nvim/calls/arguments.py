@@ -1,4 +1,4 @@
-"""Refuses arguments that Lua cannot represent, or that are too many; the tool's schema checks the rest."""
+"""Refuses arguments with numbers that Lua cannot represent, or too many values; schemas check the rest."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MAX_INTEGER = 2**53
 """Lua's numbers are doubles, which cannot represent all larger integers."""
 
 MAX_VALUES = 10_000
-"""Maximum values in the arguments of one call: Neovim's main thread takes 5 ms for as many. A text of any
+"""Maximum values in the arguments of one call, which Neovim's main thread handles in 5 ms. A string of any
 length is one value."""
 
 MAX_NAMES, MAX_NAME_BYTES = 1000, 64 * 1024
-"""Maximum different names in the objects of one call, and characters of all of them: Neovim may check each
-one as a path."""
+"""Maximum different names in the objects of one call, and characters of all of them, since Neovim may check
+each name as a path."""
 
 MAX_FIELD = 200
-"""Maximum characters of a field's path in a fault."""
+"""Maximum characters of a field's path in an error."""
 
 MAX_FAULTS = 100
 """Maximum reported faults."""
@@ -46,12 +46,12 @@ def faults_of(arguments: dict[str, Any]) -> tuple[FieldError, ...]:
 
 
 def fits(value: Any) -> bool:
-    """Returns whether a value has at most `MAX_VALUES` parts."""
+    """Returns whether a value contains at most `MAX_VALUES` values."""
     return _measure({"": value})[0] <= MAX_VALUES
 
 
 def refuse_arguments(arguments: dict[str, Any]) -> Outcome | None:
-    """Returns the outcome of a call with such arguments; None when they are valid."""
+    """Returns the outcome of a call with invalid arguments; None when they are valid."""
     faults = faults_of(arguments)
     if not faults:
         return None
@@ -85,17 +85,17 @@ def _measure(arguments: dict[str, Any]) -> tuple[int, int, int, bool]:
 
 
 def _largest(arguments: dict[str, Any]) -> str:
-    """Returns the name of the argument at which the values become too many, if it alone has too many."""
-    looked = 0
+    """Returns the name of an argument with too many values; the root if only all together have too many."""
+    count = 0
     for name, value in arguments.items():
-        looked += 1 + _measure({"": value})[0]
-        if looked > MAX_VALUES:
+        count += 1 + _measure({"": value})[0]
+        if count > MAX_VALUES:
             return _cut(name) if not fits(value) else "(root)"
     return "(root)"
 
 
 def _has_too_many_names(value: Any) -> bool:
-    """Returns whether a value, which has few values, has more different names than a call may have."""
+    """Returns whether a value has too many different names. It must have at most `MAX_VALUES` values."""
     names: set[str] = set()
     stack: list[Any] = [value]
     while stack:
@@ -109,7 +109,7 @@ def _has_too_many_names(value: Any) -> bool:
 
 
 def _faults(arguments: dict[str, Any]) -> Iterator[FieldError]:
-    """Finds the faults in arguments that have few values."""
+    """Finds the faults in arguments, which must have at most `MAX_VALUES` values."""
     stack: list[tuple[Any, str]] = [(arguments, "")]
     while stack:
         value, path = stack.pop()

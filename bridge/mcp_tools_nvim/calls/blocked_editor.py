@@ -1,7 +1,7 @@
 """Admits calls while Neovim can start them; otherwise they wait, or are refused.
 
-Requesting the mode for every call costs 16 % of the throughput, so it is requested only after a silence.
-While Neovim is blocked, one watcher polls the mode for all waiting calls.
+Requesting the mode before every call would cost 16 % of the throughput, so it is requested only after a
+silence. While Neovim is blocked, one task polls the mode for all waiting calls.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SILENCE = 0.05
 MODE_EVERY = 0.1
 """Seconds between requests of a blocked Neovim's mode."""
 MODE_WITHIN = 2.0
-"""Seconds to wait for the mode; no answer means busy."""
-MODE_NAMING = 0.25
-"""Seconds to wait for the mode, for the error of a call that was sent but did not start."""
+"""Seconds to wait for a blocked Neovim's mode; without an answer, Neovim is busy."""
+MODE_FOR_ERROR = 0.25
+"""Seconds to wait for the mode, to name it in the error of a call that was sent but did not start."""
 REPORT_EVERY = 1.0
 """Minimum seconds between notices to the user about a blocked Neovim."""
 
@@ -62,11 +62,11 @@ class Admission:
 
     async def refuse_silent(self) -> Outcome:
         """Returns the refusal of a call that was sent but not started before its `start_by`."""
-        mode = await self._editor.mode(MODE_NAMING)
+        mode = await self._editor.mode(MODE_FOR_ERROR)
         return self.refuse(mode if mode is not None and mode.blocking else None)
 
     def refuse(self, mode: Mode | None) -> Outcome:
-        """Returns the refusal, and reports it to the user as soon as Neovim reads messages."""
+        """Returns the refusal, and sends Neovim a report for the user."""
         now = self._time()
         if now - self._reported >= REPORT_EVERY:
             self._reported = now

@@ -21,9 +21,9 @@ from ..values import (
 )
 
 HEARTBEAT = 10.0
-"""Maximum seconds between progress notifications; clients have timeouts of 60 s and less."""
+"""Maximum seconds between progress notifications; clients have timeouts of 60 s or less."""
 APPROVAL_BEAT = 1.0
-"""Seconds after which a client is first notified that the user is asked."""
+"""Seconds after which the client is first notified that its call waits for the user's approval."""
 DEADLINE_SLACK = 2.0
 """Seconds after Neovim's deadline at which the bridge stops waiting."""
 FETCH_TIMEOUT = 30.0
@@ -62,7 +62,7 @@ class Observer(Protocol):
 
 
 class NullObserver:
-    """The observer of a parked call."""
+    """Ignores the events of a call, such as a parked one."""
 
     def progress(self, p: Progress) -> None:
         """Does nothing."""
@@ -82,23 +82,23 @@ class Call:
         request: the request.
         observer: receives progress and log messages.
         ask: asks the client for inputs; None = the client must send the request again with its answers.
-        state: last known state; for an ended call the state before.
+        state: last known state; for an ended call, the state before the end.
         outcome: how the call ended. The call has ended if and only if it is set.
         answered: the outcome is from Neovim, which keeps the result until it is acknowledged.
         deadline: when the bridge stops waiting: Neovim's deadline + `DEADLINE_SLACK`.
         progress: the last progress that the observer got.
         next_beat: when the next heartbeat is due.
-        inputs: an open question that was not asked yet.
+        inputs: an open question that the client has not been sent yet.
         size: bytes of a large result that must be fetched: the tool has ended, the call has not.
-        task: the task in which the client waits, or has waited.
-        is_followed: a task waits for its end, in waiting.py.
+        task: the task that the client waits for, or has waited for.
+        is_followed: a task waits for the end of the call, in waiting.py.
         poll: the poll in flight.
         polls: number of polls.
-        next_poll: when the next poll is due; set by the first wait, or a wake before it.
-        taking: fetches a large result as soon as there is room.
-        asking: asks the client.
-        was_parked: the client was asked to send the request again.
-        absence: timeout of a parked call, while its client is away.
+        next_poll: when the next poll is due; set when the wait begins, or by a `wake` event before.
+        taking: task that fetches a large result as soon as there is room.
+        asking: task that asks the client.
+        was_parked: the call is or was parked.
+        absence: timer of a parked call, while no request of its client waits for it.
         attempt: task that all retries of the client wait for.
         retries: number of retries that wait for `attempt`.
     """
@@ -157,7 +157,7 @@ class Call:
 
     @property
     def is_parked(self) -> bool:
-        """Whether its client is away, to send the request again with answers."""
+        """Whether the client must still send the request again with its answers."""
         return self.absence is not None
 
     def start(self, deadline: float | None) -> None:
@@ -189,7 +189,7 @@ class Call:
             self.answered = True
             self.end(reply.outcome)
             return
-        # Events and replies may overtake each other: a call that has started is past its approval.
+        # A reply may arrive after a later event: a call that has started is not waiting for approval.
         if reply.state != "waiting_approval" or self.state not in ("running", "waiting_input"):
             self.state = reply.state
         if reply.size is not None:
@@ -208,7 +208,7 @@ class Call:
             self._notify_follower()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
-        """Updates the open question. Replies and wakes may overtake each other."""
+        """Updates the open question. Replies and `wake` events may arrive in the wrong order."""
         self._withdrawn = max(self._withdrawn, withdrawn)
         if self.inputs is not None and self.inputs.seq <= self._withdrawn:
             self.inputs = None
@@ -218,7 +218,7 @@ class Call:
             self.inputs = inputs
 
     def next_question(self) -> Inputs | None:
-        """Returns the open question once."""
+        """Returns the open question, only once."""
         inputs, self.inputs = self.inputs, None
         if inputs is not None:
             self._asked = inputs.seq
@@ -247,7 +247,7 @@ class Call:
         self.absence = None
 
     def advance(self, new: Progress) -> None:
-        """Passes new progress to the observer, always rising."""
+        """Passes new progress to the observer, raised if it is not above the last."""
         if new.seq > self.progress.seq:
             least = _slightly_above(self.progress.done)
             self._show(
@@ -268,7 +268,7 @@ class Call:
 
 
 def _slightly_above(value: float) -> float:
-    """Returns a slightly larger, readable number."""
+    """Returns a slightly larger number with few digits."""
     if value == -math.inf:
         return value
     rounded = round(value + MIN_PROGRESS_STEP, 4)

@@ -1,7 +1,7 @@
-"""Parked calls: the client was asked something and must send the request again with its answers.
+"""Parked calls: the client was asked a question and must send the request again with its answers.
 
-While the client is connected (an attempt), disconnecting cancels the call; between two attempts only a
-timeout does. A call may also end between two attempts, if it is answered or cancelled elsewhere.
+During such a request (an attempt), a disconnect cancels the call; between two attempts, only a timeout does.
+A call may also end between two attempts, when its question is answered in Neovim, say.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..values import Inputs, Outcome, Parked, ToolError
 from .call import Call, NullObserver
 
 OUTCOME_SECONDS = 60.0
-"""How long an outcome is kept for a client that lost the answer and retries."""
+"""How long an outcome is kept for a client that did not get it and retries."""
 MAX_KEPT = 256
 """Maximum number of kept outcomes. Large ones are dropped earlier, when their memory is needed."""
 
@@ -27,9 +27,9 @@ class Parking:
     """All parked calls, and outcomes of ended ones.
 
     Args:
-        editor: gets the cancellation after a timeout.
-        seconds: how long a client may be away.
-        unclaimed: seconds for which an undelivered outcome is kept.
+        editor: cancels a call after the timeout.
+        seconds: timeout of a parked call.
+        unclaimed: seconds for which the outcome of a call that ended while it was parked is kept.
         remove: removes a call.
     """
 
@@ -53,7 +53,7 @@ class Parking:
         attempt: Callable[[], Coroutine[Any, Any, Outcome | Parked]],
         reasons: MutableMapping[asyncio.Task[Any], str],
     ) -> Outcome | Parked:
-        """Continues a parked call. All retries share one attempt; the call is cancelled with the last one.
+        """Continues a parked call. All retries share one attempt; cancelling the last retry cancels the call.
 
         Args:
             call: a call that has not ended and whose question is answered.
@@ -70,7 +70,7 @@ class Parking:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if shared.cancelled() and call.outcome is not None and not (task and task.cancelling()):
-                return call.outcome  # it joined just after the last other retry was cancelled
+                return call.outcome  # the call was cancelled just before this retry began to wait
             if call.retries == 1 and not shared.done():
                 reasons[shared] = "disconnected" if task is None else reasons.pop(task, "disconnected")
                 shared.cancel()
@@ -79,7 +79,7 @@ class Parking:
             call.retries -= 1
 
     def keep(self, call: Call) -> None:
-        """Keeps the outcome of a call whose client may come back."""
+        """Keeps the outcome of a call that was parked, since its client may retry."""
         if not call.was_parked or call.outcome is None:
             return
         self._kept[call.id] = call.outcome
@@ -98,8 +98,8 @@ class Parking:
         call.end(Outcome("timed_out", error=ToolError(Code.TIMEOUT, text)))
         self._remove(call)
 
-    def ease(self, size: int) -> None:
-        """Drops the oldest outcomes, to free `size` characters."""
+    def free(self, size: int) -> None:
+        """Drops the oldest outcomes until `size` characters are free."""
         while size > 0 and self._kept:
             size -= self._drop_oldest()
 

@@ -3,7 +3,8 @@
 A call may ask its client for inputs: with `Ask` while `run` waits, or by ending `run_attempt` as `Parked`,
 after which the client sends the request again with its answers (`resume`, parking.py).
 
-Most calls are one request that is answered in its reply, without a task or timer; waiting.py has the others.
+For most calls, Neovim's reply to `execute` has the outcome, so no task or timer is needed; for the others,
+see waiting.py.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Calls:
 
     Attributes:
         loop: the event loop; to get the running one costs a system call.
-        answer_within: seconds for a client to answer what neither the user nor a model answers.
+        answer_within: seconds for a client to answer a question that needs neither its user nor a model.
         backpressure: limits the memory of results and answers.
     """
 
@@ -80,7 +81,7 @@ class Calls:
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         self.answer_within = settings.limits.answer / 1000
-        # Unique, also among later bridges of this Neovim.
+        # Differs in later bridges of this Neovim.
         self._boot = boot or secrets.token_hex(6)
         self._count = 0
         self._calls: dict[str, Call] = {}
@@ -92,8 +93,8 @@ class Calls:
         self._follower = Follower(editor, self._time, self.backpressure, self._ended_parked)
         limits = settings.limits
         self._parking = Parking(editor, limits.parked / 1000, limits.result_ttl / 1000, self._remove)
-        # Kept outcomes are counted by `note` already.
-        self.backpressure.watch(lambda: 0, self._parking.ease)
+        # `note` already counts the kept outcomes.
+        self.backpressure.watch(lambda: 0, self._parking.free)
         for event, callback in (("started", self.started), ("wake", self.wake), ("log", self.log)):
             editor.on(event, callback)
         editor.closed.add_done_callback(lambda _: self.stop("editor_gone"))
@@ -103,11 +104,11 @@ class Calls:
         """Number of calls that have not ended."""
         return len(self._calls)
 
-    def cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
-        """Sets the reason for the coming cancellation of `task`; the default is `disconnected`."""
+    def set_cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
+        """Sets the reason for cancelling `task`, before it is cancelled; the default is `disconnected`."""
         self._reasons[task] = reason
 
-    def pass_reason(self, task: asyncio.Task[Any]) -> None:
+    def cancel_like_current(self, task: asyncio.Task[Any]) -> None:
         """Cancels `task` for the same reason as the current one."""
         current = asyncio.current_task(self.loop)
         self._reasons[task] = (
@@ -116,7 +117,7 @@ class Calls:
         task.cancel()
 
     def detach(self, task: asyncio.Task[Any], call_id: str | None) -> Call | None:
-        """Returns the call with an id, or the one that `task` runs; its client gets no more progress."""
+        """Stops the progress of a call, and returns it: the one with the id, or else the one of `task`."""
         known = self._calls.values() if call_id is None else filter(None, [self._calls.get(call_id)])
         call = next((call for call in known if call_id is not None or call.task is task), None)
         if call is not None:
@@ -143,8 +144,8 @@ class Calls:
 
         Args:
             request: the request.
-            observer: gets progress and log of the call, on the event loop, before the outcome.
-            ask: asks the client for inputs; without it questions of the tool fail.
+            observer: gets progress and log messages of the call, on the event loop, before the outcome.
+            ask: asks the client for inputs; None = questions of the tool fail.
 
         Returns:
             The outcome, also of a failed tool. Cancelling the task cancels the tool.
@@ -154,7 +155,7 @@ class Calls:
         return outcome
 
     def run_attempt(self, request: CallRequest, observer: Observer) -> Coroutine[Any, Any, Outcome | Parked]:
-        """Runs one call to its end, or until it asks its client for something."""
+        """Runs one call until it ends or asks its client a question."""
         return self._attempt(request, observer, None)
 
     async def resume(
@@ -162,17 +163,17 @@ class Calls:
     ) -> Outcome | Parked | None:
         """Continues a parked call with the client's answers.
 
-        A question is answered once. When `seq` is not that of the open question, or an answer is missing,
-        the open question is returned again, or the next outcome or question is awaited.
+        A question is answered once. If `seq` is not that of the open question, or an answer is missing, the
+        open question is returned again. If no question is open, the outcome or next question is awaited.
 
         Args:
             task_id: the call's id, from `Parked`.
             seq: number of the answered question.
             answers: `{key: {"result": …}}`; unknown keys are ignored.
-            observer: gets progress and log from now on.
+            observer: gets progress and log messages from now on.
 
         Returns:
-            None when the call does not exist (any more).
+            The outcome or the next question; None when there is no such call.
         """
         call = self._calls.get(task_id)
         if call is None:
@@ -225,7 +226,7 @@ class Calls:
             return call.end(gone())
         except EditorError as fault:
             logger.error("call %s (%s): %s", call.id, call.request.name, fault)
-            self._editor.cancel(call.id, "unreadable")  # its tool may be running
+            self._editor.cancel(call.id, "unreadable")  # its tool may still run
             # Lua errors may contain paths and values: they are logged, not sent to the client.
             text = PLUGIN_FAILED if isinstance(fault, LuaError) else str(fault)
             return call.end(failed(Code.EXECUTION_ERROR, text))
@@ -235,22 +236,22 @@ class Calls:
 
     def _ended_parked(self, call: Call) -> None:
         if call.outcome is not None and not _is_text(call.outcome):
-            # Unlike `_explain`, does not name the field: Neovim may have dropped the value.
+            # Unlike in `_explain`, the field is not named: Neovim may have dropped the value.
             call.correct(failed(Code.NOT_SERIALIZABLE, "result: bytes that are not UTF-8"))
         self._acks.add(call.id)
         self._remove(call)
 
     def _remove(self, call: Call) -> None:
         del self._calls[call.id]
-        if call.is_followed or call.was_parked:  # else it was answered at once, and started nothing
+        if call.is_followed or call.was_parked:  # otherwise nothing was started
             self._parking.keep(call)
             call.stop()
 
     def stop(self, reason: str) -> None:
-        """Ends all calls now, and later ones immediately.
+        """Ends all calls now, and later ones when they start.
 
         Args:
-            reason: `editor_gone`, or a reason for `cancel_task`: `shutdown`, `disconnected`.
+            reason: `editor_gone`; or `shutdown` or `disconnected`, which Neovim gets with `cancel_task`.
         """
         if self._stopped is not None:
             return
@@ -278,7 +279,7 @@ class Calls:
             call.start(deadline)
 
     def wake(self, task_id: str, reply: Reply | None) -> None:
-        """Handles a change of a call; without `reply` the state is requested."""
+        """Handles the event that a call has changed; without `reply`, requests its state."""
         call = self._calls.get(task_id)
         if call is not None:
             self._follower.on_wake(call, reply)
@@ -315,7 +316,7 @@ class Calls:
             refused = await self._admission.refuse_silent()
             if call.silent:
                 return refused
-        # A wake-up or `stop` may have ended the call before its reply came.
+        # A `wake` event or `stop` may have ended the call before its reply came.
         return call.outcome if call.outcome is not None else await self._follower.follow(call)
 
     async def _explain(self, call: Call) -> Outcome:
@@ -338,5 +339,5 @@ def _is_text(outcome: Outcome) -> bool:
 
 
 async def _cannot_ask(requests: dict[str, Any]) -> dict[str, Any]:
-    error = {"code": -32601, "message": "this client cannot be asked here"}
+    error = {"code": -32601, "message": "this client cannot answer questions"}
     return {key: {"error": error} for key in requests}

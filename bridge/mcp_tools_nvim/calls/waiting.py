@@ -1,4 +1,4 @@
-"""Waits for a started call: repeatedly until a wake, poll, heartbeat or the deadline."""
+"""Waits for the end of started calls: handles `wake` events, polls, heartbeats and the deadline."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Follower:
             call.next_poll = now + POLLS[0]
         first = APPROVAL_BEAT if call.state == "waiting_approval" else HEARTBEAT
         call.next_beat = max(call.next_beat, now + first)
-        if call.size is not None:  # the tool may have ended long ago, while the client was away
+        if call.size is not None:  # the tool may have ended long ago, while the call was parked
             call.deadline = now + FETCH_TIMEOUT
         while call.outcome is None:
             if call.inputs is not None:
@@ -84,9 +84,9 @@ class Follower:
         return call.outcome
 
     def on_wake(self, call: Call, reply: Reply | None) -> None:
-        """Handles Neovim's event that a call has changed; without `reply` requests the state."""
+        """Handles Neovim's event that a call has changed; without `reply`, requests its state."""
         if reply is not None:
-            # Wakes arrive, so the next poll is due after the longest interval.
+            # Events arrive, so the next poll is due after the longest interval.
             call.next_poll = self._time() + POLL_EVERY
             self._apply(call, reply)
             return
@@ -136,7 +136,7 @@ class Follower:
                 self._backpressure.note(call.outcome, size)
 
         if call.taking is None or call.taking.done():
-            call.taking = asyncio.get_running_loop().create_task(self._backpressure.turn(size, take))
+            call.taking = asyncio.get_running_loop().create_task(self._backpressure.run_when_room(size, take))
 
     def _ask(self, call: Call, ask: Ask) -> None:
         inputs = call.next_question()
@@ -147,7 +147,7 @@ class Follower:
             try:
                 self.answer(call, inputs.seq, await ask(inputs.requests))
             except Exception:  # boundary: the tool needs an answer
-                logger.exception("call %s (%s): its client could not be asked", call.id, call.request.name)
+                logger.exception("call %s (%s): cannot ask its client", call.id, call.request.name)
                 error = {"error": {"code": INTERNAL_ERROR, "message": "the client could not be asked"}}
                 self.answer(call, inputs.seq, dict.fromkeys(inputs.requests, error))
 
@@ -156,7 +156,7 @@ class Follower:
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
         """Passes the client's answers to Neovim."""
         answers = {key: answer if fits(answer) else _TOO_MANY_VALUES for key, answer in answers.items()}
-        # Without a reply Neovim still has the answers; polls show when the call continues.
+        # Even without a reply, Neovim may have the answers; polls then show that the call continues.
         reply = self._editor.answer(call.id, seq, answers)
         reply.add_done_callback(lambda reply: self._on_reply(call, reply))
 

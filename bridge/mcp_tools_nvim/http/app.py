@@ -54,12 +54,12 @@ class Application:
         """Called before the first connection."""
 
     async def close(self) -> None:
-        """Called after the last connection was accepted; ends what requests wait for."""
+        """Called when no more connections are accepted; makes pending requests end."""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers a request, whatever happens."""
         connection = connection_of(request)
-        connection.head_is_complete(request)
+        connection.on_head_complete(request)
         try:
             return await self.serve(request, connection)
         except ConnectionError:
@@ -69,7 +69,7 @@ class Application:
             logger.exception("%s %s failed", request.method, request.path)
             return guards.refusal(500, "Internal error", code=jsonrpc.INTERNAL_ERROR)
         finally:
-            connection.request_is_done(request)
+            connection.on_request_done(request)
 
 
 class App(Application):
@@ -109,7 +109,7 @@ class App(Application):
         await self.handlers.start()
 
     async def close(self) -> None:
-        """Ends what requests wait for."""
+        """Makes pending requests end."""
         await self.handlers.close()
 
     async def serve(self, request: web.Request, connection: Connection) -> web.StreamResponse:

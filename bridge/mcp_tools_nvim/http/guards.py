@@ -1,6 +1,6 @@
-"""Guards: which clients may send requests, and of which media types.
+"""Guards: checks of a request's head, such as Host, Origin and media types, before its body is read.
 
-A guard sees a request after its headers and before its body. `app.py` lists them in order.
+`app.py` lists them in order.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def _is_port(text: str) -> bool:
 
 
 def host_guard(allowed: Collection[str]) -> Guard:
-    """Returns a guard that answers 403 to a Host that is neither loopback (any port) nor in `allowed`.
+    """Returns a guard that answers 403 unless the Host is loopback (any port) or in `allowed`.
 
-    Also to a missing or repeated Host, and to an absolute target with a foreign host.
+    The Host must occur once. The host of an absolute request target is checked, too.
     """
     names = frozenset(host.lower() for host in allowed)
 
@@ -133,28 +133,28 @@ def unauthorized() -> web.Response:
     return refusal(401, "Unauthorized: missing or wrong bearer token", WWW_Authenticate="Bearer")
 
 
-Values = Callable[[str], Sequence[str]]
+HeaderValues = Callable[[str], Sequence[str]]
 """Returns all values of a header, by its name in lower case."""
 
 
-def values_of(request: web.Request) -> Values:
-    """Returns the headers of a request."""
+def header_values(request: web.Request) -> HeaderValues:
+    """Returns a function that looks up the headers of a request."""
     return lambda name: request.headers.getall(name, ())
 
 
-def holds(values: Values, header: str, scheme: str | None, token: str) -> bool:
-    """Whether a request has a token, exactly once and after its scheme; never if the token is empty."""
-    given = values(header)
-    if len(given) != 1:
+def has_token(values: HeaderValues, header: str, scheme: str | None, token: str) -> bool:
+    """Whether a header occurs once and is `scheme` and `token`; False for an empty token."""
+    found = values(header)
+    if len(found) != 1:
         return False
-    text = given[0].strip()
-    shown, _, secret = text.partition(" ") if scheme is not None else ("", "", text)
+    text = found[0].strip()
+    word, _, secret = text.partition(" ") if scheme is not None else ("", "", text)
     same = hmac.compare_digest(secret.strip().encode("utf-8", "surrogateescape"), token.encode())
-    return same and token != "" and shown.lower() == (scheme or "").lower()
+    return same and token != "" and word.lower() == (scheme or "").lower()
 
 
 def json_guard(request: web.Request) -> web.Response | None:
-    """Returns 415 for a body that is not JSON, or compressed: it may expand a thousandfold."""
+    """Returns 415 for a body that is not JSON or is compressed: a small one may expand to gigabytes."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING)
     if encoding is not None and encoding.strip().lower() != "identity":
         response = refusal(415, "Content-Encoding is not supported; send the body uncompressed")
@@ -186,7 +186,7 @@ def _accepts(header: str, wanted: tuple[str, ...]) -> bool:
     accepted = _accepted(header)
     for media_type in wanted:
         ranges = (media_type, f"{media_type.partition('/')[0]}/*", "*/*")
-        # The most specific range decides.
+        # The most specific media range applies.
         if not next((accepted[range_] for range_ in ranges if range_ in accepted), False):
             return False
     return True

@@ -17,7 +17,7 @@ from ..sessions.registry import Sessions
 from ..sessions.store import SessionStore
 from ..sessions.streams import EventIds
 from ..values import Hello, ServerInfo, Settings
-from .guards import holds, refusal, unauthorized, values_of
+from .guards import has_token, header_values, refusal, unauthorized
 from .legacy_sse import SESSION_QUERY, Sse
 from .listener import served_port
 from .response import Responses, json_response
@@ -58,36 +58,36 @@ class Parts:
 
 
 BODY_SECONDS = 30.0
-"""Time for a body; no client on this machine needs half a minute for 4 MiB."""
+"""Maximum time to read a body; no client on this machine needs half a minute for 4 MiB."""
 
 ANSWER_GROWTH = 2
-"""Maximum growth of a file in a client's answer: a third in base64, usually less with JSON escapes."""
+"""Maximum size of an answer per byte of a file in it: base64 adds a third, JSON escapes usually less."""
 
 
 class Bodies:
-    """Limits and reads bodies. The answer of a client to a question may contain a file of the maximum size.
+    """Limits and reads bodies. Clients' answers to questions may be larger, since they may contain a file.
 
     Args:
         limits: limits of requests and resources.
-        find_asked: returns the session of a request, if its client has an unanswered question.
+        find_with_question: returns the session of a request, if its client has an unanswered question.
     """
 
-    def __init__(self, limits: Limits, find_asked: Callable[[web.Request], Session | None]) -> None:
+    def __init__(self, limits: Limits, find_with_question: Callable[[web.Request], Session | None]) -> None:
         self._limit = limits.request_body
         self._answer_limit = max(limits.request_body, ANSWER_GROWTH * limits.resource)
-        self._find_asked = find_asked
+        self._find_with_question = find_with_question
 
     def refuse(self, request: web.Request) -> web.Response | None:
-        """Returns 413 for a declared length above `limits.request_body`, unless the body may be an answer."""
+        """Returns 413 if the declared length is above the limit, which is higher if a question is open."""
         length = request.content_length
         if length is None or length <= self._limit:
             return None  # a body without a declared length is limited while it is read
-        session = self._find_asked(request)
+        session = self._find_with_question(request)
         limit = self._limit if session is None else self._answer_limit
         return None if length <= limit else self._too_large(session, limit)
 
     def ready(self, request: web.Request) -> bytes | None:
-        """Returns the body if it came with the head, which is the usual case; else None."""
+        """Returns the body if all of it has arrived, as usual; else None."""
         content = request.content
         if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
             return None
@@ -96,7 +96,7 @@ class Bodies:
     async def read(self, request: web.Request) -> bytes | web.Response:
         """Returns the body, or the response to one that is too large, too slow or incomplete."""
         limit, session, length = self._limit, None, request.content_length
-        if (length is None or length > limit) and (session := self._find_asked(request)) is not None:
+        if (length is None or length > limit) and (session := self._find_with_question(request)) is not None:
             limit = self._answer_limit
             request = request.clone(client_max_size=limit)
         try:
@@ -123,7 +123,7 @@ class Bodies:
 VERSION_HEADER = istr("Mcp-Protocol-Version")
 MAX_NONCE = 256
 DRAIN_SECONDS = 0.5
-"""Time at shutdown to answer cancelled calls."""
+"""Maximum time at shutdown to answer cancelled calls."""
 
 
 class Loader:
@@ -138,7 +138,7 @@ class Loader:
         self.kernel: Kernel | None = None
 
     async def load(self) -> Kernel:
-        """Returns the kernel, waiting for the import, which all callers share; retries a failed one."""
+        """Returns the kernel. Concurrent calls wait for the same import; a failed import is retried."""
         if self.kernel is None:
             await sdk.import_sdk("mcp_tools_nvim.mcp.server")
         if self.kernel is None:
@@ -170,7 +170,7 @@ class Handlers:
         self.responses = Responses()
         self._http = StreamableHttp(self.sessions, self.events, self.responses)
         self._stateless = Stateless(parts.calls, self.responses, self.sessions)
-        self.bodies = Bodies(self._limits, self._find_asked)
+        self.bodies = Bodies(self._limits, self._find_with_question)
         self._sse = Sse(self.sessions, self.bodies)
 
     def _build(self) -> Kernel:
@@ -191,7 +191,7 @@ class Handlers:
         )
 
     async def start(self) -> None:
-        """Starts to import the SDK, if that is configured; only the first request waits for it."""
+        """Starts to import the SDK, if that is configured; does not wait for it."""
         if self._parts.settings.preload:
             self._preloading = asyncio.get_running_loop().create_task(self.loader.load())
 
@@ -207,10 +207,10 @@ class Handlers:
 
     def is_authorized(self, http: web.Request) -> bool:
         """Whether a request has the token of clients."""
-        return holds(values_of(http), "authorization", "bearer", self._parts.token)
+        return has_token(header_values(http), "authorization", "bearer", self._parts.token)
 
     async def post(self, http: web.Request) -> web.StreamResponse:
-        """`POST /mcp`, of both eras: the protocol version of the request decides."""
+        """`POST /mcp`, with or without a session: the protocol version of the request decides."""
         data: bytes | web.Response | None = self.bodies.ready(http)
         if data is None:
             data = await self.bodies.read(http)
@@ -234,23 +234,23 @@ class Handlers:
         if SESSION_HEADER not in http.headers and VERSION_HEADER not in http.headers:
             return refusal(400, f"{SESSION_HEADER} is missing; send initialize first")
         kernel = await self.loader.load()
-        return _only_post(http, kernel) or await self._http.get(http, kernel)
+        return _refuse_stateless(http, kernel) or await self._http.get(http, kernel)
 
     async def delete(self, http: web.Request) -> web.StreamResponse:
         """`DELETE /mcp`: ends a session."""
         kernel = await self.loader.load()
-        return _only_post(http, kernel) or await self._http.delete(http)
+        return _refuse_stateless(http, kernel) or await self._http.delete(http)
 
     async def sse(self, http: web.Request) -> web.StreamResponse:
         """`GET /sse`: opens a session over legacy SSE."""
         return await self._sse.get(http, await self.loader.load())
 
     async def messages(self, http: web.Request) -> web.StreamResponse:
-        """`POST /messages`: takes messages for a session over legacy SSE."""
+        """`POST /messages`: receives messages for a session over legacy SSE."""
         return await self._sse.post(http)
 
     async def health(self, http: web.Request) -> web.StreamResponse:
-        """`GET /health`: returns the status, with a nonce also a proof, with the token also details."""
+        """`GET /health`: returns the status; for a nonce also a proof, for the token also details."""
         status: dict[str, object] = {"status": "ok"}
         nonce = http.query.get("nonce")
         if nonce is not None:
@@ -264,9 +264,9 @@ class Handlers:
             status |= self._status()
         return json_response(jsonrpc.dumps(status))
 
-    def _find_asked(self, http: web.Request) -> Session | None:
+    def _find_with_question(self, http: web.Request) -> Session | None:
         id_ = http.headers.get(SESSION_HEADER) or http.query.get(SESSION_QUERY)
-        return None if id_ is None else self.sessions.find_asked(id_)
+        return None if id_ is None else self.sessions.find_with_question(id_)
 
     def _status(self) -> dict[str, object]:
         parts, clients = self._parts, [asdict(info) for info in self.sessions.infos()]
@@ -284,7 +284,7 @@ def _is_stateless(kernel: Kernel, version: str, body: jsonrpc.Message | jsonrpc.
     return not (initializes and kernel.unserved_version(version) is not None)
 
 
-def _only_post(http: web.Request, kernel: Kernel) -> web.Response | None:
+def _refuse_stateless(http: web.Request, kernel: Kernel) -> web.Response | None:
     version = http.headers.get(VERSION_HEADER)
     if version is None or version in kernel.handshake_versions:
         return None

@@ -1,4 +1,4 @@
-"""HTTP with SSE (2024-11-05): GET opens the stream towards the client, POST brings its messages."""
+"""HTTP with SSE (protocol version 2024-11-05): GET opens the stream to the client, POST receives messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .guards import refusal
 from .listener import is_connected
 from .response import attach, write_stream
 from .scope import ScopeError, read_scope
-from .streamable import fault_response, full, serve_later
+from .streamable import fault_response, full_response, serve_later
 
 if TYPE_CHECKING:
     from ..mcp.kernel import Kernel
@@ -35,7 +35,7 @@ class Sse:
         try:
             session = self._sessions.create(kernel, "sse", read_scope(http))
         except FullError:
-            return full()
+            return full_response()
         except ScopeError as failure:
             return refusal(400, str(failure))
         endpoint = f"event: endpoint\ndata: {MESSAGES_PATH}?{SESSION_QUERY}={session.id}\n\n".encode()
@@ -46,7 +46,7 @@ class Sse:
             self._sessions.drop(session, "disconnected")
 
     async def post(self, http: web.Request) -> web.Response:
-        """Takes messages. Clients may close the connection at the first byte of the answer."""
+        """Accepts messages; their answers are sent over the stream."""
         session = self._sessions.find_sse(http.query.get(SESSION_QUERY, ""))
         if session is None:
             return refusal(404, "Session not found; open the stream again")

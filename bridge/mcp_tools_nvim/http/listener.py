@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from .app import Application
 
 MAX_UNAUTHENTICATED = 128
-"""Maximum connections without a valid token yet; one more closes the oldest. Clients send the token with
-their first request, so idle connections of others cannot use up all connections."""
+"""Maximum connections that have not sent a valid token; one more closes the oldest. So processes without
+the token cannot block clients with idle connections."""
 
 _EOF_SECONDS = 0.02
 
@@ -34,7 +34,7 @@ def connection_of(request: web.BaseRequest) -> Connection:
 
 
 def is_connected(request: web.BaseRequest) -> bool:
-    """Whether a request's client is connected. One that closed its sending side counts as disconnected."""
+    """Whether a request's client is connected; False after it has closed its sending side."""
     transport = request.transport
     return transport is not None and not transport.is_closing() and not connection_of(request).half_closed
 
@@ -50,14 +50,14 @@ class Connection(web.RequestHandler):
     """A connection that records since when it makes no progress.
 
     Attributes:
-        answer: bytes of the answer that is being written. It stays in memory until its last byte is written,
-            while the transport's buffer shrinks with every byte.
+        answer: bytes of the answer that is being written. All of it stays in memory until the last byte is
+            written, though the transport's buffer shrinks.
         body: body of the current request.
         busy: a request is being served.
         half_closed: the client has closed its sending side; it may still read its answer.
         idle_since: when the last request was answered.
-        since: when the first byte of an incomplete request head came; None without one.
-        store: dict whose entries live as long as the connection.
+        head_since: when the first byte of an incomplete request head came; None without one.
+        store: dict for data that lives as long as the connection.
         unread: bytes buffered, and time of the last change; None while the client reads.
     """
 
@@ -65,7 +65,7 @@ class Connection(web.RequestHandler):
     body: StreamReader | None = None
     busy = False
     half_closed = False
-    since: float | None = None
+    head_since: float | None = None
     unread: tuple[int, float] | None = None
 
     def __init__(self, server: web.Server, deadlines: _Deadlines, **options: Any) -> None:
@@ -75,7 +75,7 @@ class Connection(web.RequestHandler):
         self.store: dict[str, Any] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.since = self._loop.time()
+        self.head_since = self._loop.time()
         self._deadlines.open.add(self)
         unauthenticated = self._deadlines.unauthenticated
         if len(unauthenticated) >= MAX_UNAUTHENTICATED:
@@ -94,21 +94,21 @@ class Connection(web.RequestHandler):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if data and not self.busy and self.since is None:  # aiohttp calls it with nothing to go on parsing
-            self.since = self._loop.time()
+        if data and not self.busy and self.head_since is None:  # aiohttp passes b"" to continue parsing
+            self.head_since = self._loop.time()
         super().data_received(data)
 
     def is_idle(self) -> bool:
         """Whether no request is being received or served."""
-        return not self.busy and self.since is None
+        return not self.busy and self.head_since is None
 
-    def head_is_complete(self, request: web.BaseRequest) -> None:
-        """Suspends the deadline until `request_is_done`."""
-        self.since, self.busy, self.body = None, True, request.content
+    def on_head_complete(self, request: web.BaseRequest) -> None:
+        """Suspends the deadline until `on_request_done`."""
+        self.head_since, self.busy, self.body = None, True, request.content
 
-    def request_is_done(self, request: web.BaseRequest) -> None:
+    def on_request_done(self, request: web.BaseRequest) -> None:
         """Ends the request; the next byte starts another one."""
-        # The rest of a refused body is not a head; aiohttp reads it and closes the connection.
+        # Of a refused body aiohttp still reads the rest, before it closes the connection.
         self.busy, self.body = not request.content.is_eof(), None
         self.idle_since = self._loop.time()
 
@@ -119,7 +119,7 @@ class Connection(web.RequestHandler):
         self._deadlines.on_drained()
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        # The last request may have come together with the end, and may not have reached its handler.
+        # A request that arrived just before the EOF may not have reached its handler.
         self.half_closed = True
         self._loop.call_later(_EOF_SECONDS, self._end_unless_answering)
         return True
@@ -158,10 +158,10 @@ READ_SECONDS = 30.0
 """A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
 
 UNREAD_SECONDS = 1.0
-"""The same while clients have not read `MAX_UNREAD_BYTES`, or others wait for memory (see `Backpressure`)."""
+"""The same while unread bytes exceed `MAX_UNREAD_BYTES` or other calls wait for memory (`Backpressure`)."""
 
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
-"""Maximum unread bytes of all clients. Above it the longest silent connections are closed."""
+"""Maximum unread bytes of all clients; above it, the connections that are unread for longest are closed."""
 
 SHUTDOWN_SECONDS = 1.0
 """Time for handlers to end at shutdown, after their calls were cancelled."""
@@ -195,7 +195,7 @@ class Runner(web.ServerRunner):
     ) -> None:
         loop = asyncio.get_running_loop()
         make_request: Any = partial(web.Request, loop=loop, client_max_size=app.body_limit)
-        handle: Any = app.handle  # typed for requests of the class that `make_request` makes
+        handle: Any = app.handle  # takes `web.Request`, which `make_request` returns
         server = web.Server(
             handle,
             request_factory=make_request,
@@ -229,17 +229,17 @@ class Runner(web.ServerRunner):
             await site.stop()
 
     async def shutdown(self) -> None:
-        """Ends what requests wait for."""
+        """Makes pending requests end."""
         await self._app.close()
 
     async def cleanup(self) -> None:
-        """Ends everything that was set up."""
+        """Closes everything that was set up."""
         self._deadlines.stop()
         await super().cleanup()
 
 
 def _is_client_fault(record: logging.LogRecord) -> bool:
-    """Whether a log record is about a client's invalid request, which was answered and is not our fault."""
+    """Whether a log record is about a client's invalid request, which was answered and need not be logged."""
     expected = (HttpProcessingError, web.RequestPayloadError)
     return record.exc_info is not None and isinstance(record.exc_info[1], expected)
 
@@ -248,7 +248,7 @@ class _Deadlines:
     """Checks all connections twice a second, which is cheaper than a timer per request.
 
     Attributes:
-        on_drained: called when a client has read something.
+        on_drained: called when fewer bytes are unread.
         open: all connections.
         unauthenticated: connections without a valid token yet, the oldest first.
     """
@@ -278,7 +278,7 @@ class _Deadlines:
             self,
             loop=loop,
             access_log=None,
-            keepalive_timeout=_NEVER,  # `_check` does it
+            keepalive_timeout=_NEVER,  # `_check` closes idle connections
             lingering_time=2.0,
             logger=logger,
         )
@@ -325,8 +325,8 @@ class _Deadlines:
         transport = connection.transport
         if transport is None:
             return
-        if connection.since is not None and now - connection.since > self._head:
-            connection.since = None
+        if connection.head_since is not None and now - connection.head_since > self._head:
+            connection.head_since = None
             transport.write(_TIMEOUT)
             transport.close()
         elif connection.unread is not None:

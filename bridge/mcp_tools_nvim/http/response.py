@@ -41,14 +41,14 @@ class _Unframed(web.StreamResponse):
 
 
 def attach(outbox: Outbox, request: web.Request) -> int:
-    """Makes `request` the reader of an outbox, in place of any other; returns its turn for `write_stream`."""
+    """Makes `request` the only reader of an outbox; returns the number of this reader."""
     return outbox.attach(partial(is_connected, request))
 
 
 async def write_stream(
     outbox: Outbox,
     request: web.Request,
-    turn: int,
+    reader: int,
     *,
     prime: bool = False,
     after: int | None = None,
@@ -56,17 +56,17 @@ async def write_stream(
     answers: bool = False,
     framed: bool = True,
 ) -> web.StreamResponse:
-    """Writes events until the stream ends, the client disconnects, or another reader takes over.
+    """Writes events until the stream ends, the client disconnects, or another reader replaces this one.
 
     Args:
         outbox: holds the events.
         request: the request to answer.
-        turn: returned by `attach`.
-        prime: start with an empty event that has the position (not before 2025-11-25).
+        reader: number from `attach`.
+        prime: start with an empty event that has the position (since protocol version 2025-11-25).
         after: resume after this event; None = continue with unsent events.
         first: frames to write first.
         answers: the stream ends with an answer, which a client that closed its sending side may still read.
-        framed: use chunks; otherwise the body ends with the connection, even if the bridge is killed.
+        framed: use chunks; without them the end of the connection is no error, even if the bridge is killed.
     """
     if after is not None:
         outbox.resume(after)
@@ -81,35 +81,40 @@ async def write_stream(
             retry = b""
         if first:
             await response.write(first)
-        await _write_events(outbox, request, response, turn, retry, answers)
+        await _write_events(outbox, request, response, reader, retry, answers)
         await response.write_eof()
-        if not outbox.is_turn(turn) and request.transport is not None:
+        if not outbox.is_current(reader) and request.transport is not None:
             # The request may still be running; the client must not send its next one on this connection.
             request.transport.close()
     except ConnectionError:
         pass  # the client has disconnected; it can resume
     finally:
-        outbox.leave(turn)
+        outbox.leave(reader)
     return response
 
 
 async def _write_events(
-    outbox: Outbox, request: web.Request, response: web.StreamResponse, turn: int, retry: bytes, answers: bool
+    outbox: Outbox,
+    request: web.Request,
+    response: web.StreamResponse,
+    reader: int,
+    retry: bytes,
+    answers: bool,
 ) -> None:
     while True:
         try:
-            event = await outbox.next(turn, PING_SECONDS)
+            event = await outbox.next(reader, PING_SECONDS)
         except TimeoutError:
-            if outbox.is_turn(turn):
+            if outbox.is_current(reader):
                 await response.write(_PING)
             continue
         if event is None:
             return
         if not answers and not outbox.alive:
-            return  # without a write the disconnect would not be noticed
+            return  # the client has disconnected; the event stays queued
         await response.write(retry + _frame(outbox, event))
         retry = b""
-        outbox.wrote(turn, event)
+        outbox.wrote(reader, event)
         connection_of(request).note_answer(0)
 
 
@@ -125,7 +130,7 @@ CHECK_SECONDS = 0.25
 """Interval of the checks of responses in flight."""
 
 LARGE_BYTES = 64 * 1024
-"""Larger answers are written separately from the head, since aiohttp would copy them."""
+"""Larger answers are written separately from the head; together, aiohttp would copy them."""
 
 JSON = "application/json"
 
@@ -161,7 +166,7 @@ class DeferredResponse:
     Args:
         request: the HTTP request.
         responses: all responses in flight.
-        ids: makes event ids; without it a stream cannot be resumed.
+        ids: makes event ids; None = a stream cannot be resumed.
         requests: the JSON-RPC requests that it answers.
         peer: the client of the session, if there is one.
 
@@ -231,10 +236,7 @@ class DeferredResponse:
         return response
 
     def check(self, now: float) -> None:
-        """Starts a stream after PING_SECONDS of silence, since its pings keep the connection open.
-
-        `now` is the time of the event loop.
-        """
+        """Starts a stream after PING_SECONDS of silence, since its pings keep the connection open."""
         if self.when_gone is not None and not self.connected():
             self.when_gone()
         elif self._silent_since is None:
@@ -253,9 +255,9 @@ class DeferredResponse:
         """Returns the stream, starting it if needed; None when the answer was already sent as JSON."""
         if self.outbox is None and not self._finished:
             self.outbox = Outbox(self._ids, [request.id for request in self._requests])
-            turn = attach(self.outbox, self._request)
+            reader = attach(self.outbox, self._request)
             prime = self._peer is not None and self._peer.expects_priming
-            writing = write_stream(self.outbox, self._request, turn, prime=prime, answers=True)
+            writing = write_stream(self.outbox, self._request, reader, prime=prime, answers=True)
             self._writer = asyncio.get_running_loop().create_task(writing)
         return self.outbox
 

@@ -1,4 +1,4 @@
-"""Reads the scope of a client, the tools that it asks to see, from the URL and headers."""
+"""Reads the scope of a client, that is, the tools that it requests, from the URL and headers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TOOLS_QUERY, READ_ONLY_QUERY, CATALOGUE_QUERY = "tools", "readonly", "catalogue"
 TOOLSETS_HEADER, TOOLS_HEADER, READ_ONLY_HEADER = "X-MCP-Toolsets", "X-MCP-Tools", "X-MCP-Readonly"
 
 MAX_NAMES_CHARS = 1024
-"""Maximum characters of all names: Neovim gets them with every call."""
+"""Maximum characters of all names, since Neovim gets them with every call."""
 
 _HEADERS = "x-mcp-"
 _PARAMETER_WORDS = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Parameter names, reduced to lower-case letters; other spellings of them are refused."""
+"""Names that are refused as misspelled unless they are exact, in lower case without punctuation."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})

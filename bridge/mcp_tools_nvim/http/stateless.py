@@ -1,4 +1,4 @@
-"""The transport of the stateless era (2026-07-28): each POST is independent."""
+"""The transport of the stateless era (protocol version 2026-07-28): each POST is independent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .guards import refusal
 from .listener import connection_of
 from .response import DeferredResponse, Responses, json_response
 from .scope import ScopeError, read_scope
-from .streamable import fault_response, full
+from .streamable import fault_response, full_response
 
 if TYPE_CHECKING:
     from ..calls.runner import Calls
@@ -27,7 +27,7 @@ CLAUDE = "claude-code"
 """Beginning of Claude Code's User-Agent, and the name that it declares in sessions."""
 
 RELAY_SESSION = istr("Mcp-Tools-Session")
-"""Header with the session that the relay holds for its client, since the era has no sessions of its own."""
+"""Header with the id of the session that the relay opened for its client."""
 
 
 class Stateless:
@@ -57,7 +57,7 @@ class Stateless:
             try:
                 session = self._sessions.find(kernel, id_)
             except FullError:
-                return full()
+                return full_response()
             if session is None:
                 return refusal(410, "Session not found; send initialize again", body.id)
             peer = session.peer
@@ -91,7 +91,7 @@ class Stateless:
 
 
 def _agent(http: web.Request) -> str:
-    """Returns the name of the agent that sends a request without naming itself; "" if it is not known."""
+    """Returns the agent's name by its User-Agent, for requests that declare none; "" if it is unknown."""
     name = http.headers.get(hdrs.USER_AGENT, "").partition("/")[0]
     return name if name == CLAUDE else ""
 

@@ -28,7 +28,7 @@ SESSION_HEADER = istr("Mcp-Session-Id")
 LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
-"""Seconds until a refused client tries again: usually a session can be dropped by then."""
+"""Seconds after which a refused client should try again: usually a session can be dropped by then."""
 
 
 @dataclass(slots=True)
@@ -39,8 +39,8 @@ class StreamableHttp:
         sessions: all sessions.
         events: makes event ids.
         responses: the responses in flight.
-        agent: name of the terminal agent whose endpoint this serves; it accepts only that agent's sessions.
-        holder: digest of the own token that this serves; it accepts only sessions of that token.
+        agent: name of the terminal agent whose endpoint this is; only that agent's sessions are valid.
+        holder: digest of the client's own token, whose sessions alone are valid; None = the project's token.
     """
 
     _sessions: Sessions
@@ -58,7 +58,7 @@ class StreamableHttp:
                 return await self._initialize(http, kernel, body)
             session = self._session(http, kernel, body.id if isinstance(body, jsonrpc.Request) else None)
         except FullError:
-            return full()
+            return full_response()
         if not isinstance(session, Session):
             return session
         if fault := fault_of(session, body):
@@ -80,13 +80,13 @@ class StreamableHttp:
         try:
             session = self._session(http, kernel)
         except FullError:
-            return full()
+            return full_response()
         if isinstance(session, web.Response):
             return session
         last_id = http.headers.get(LAST_EVENT_HEADER, "")
         last = self._events.read(last_id)
         stream = None if last is None else session.streams.resumable(last)
-        # `fetch` reports a chunked body that breaks off as an error; Gemini CLI and Qwen Code then give up.
+        # `fetch` reports an incomplete chunked body as an error; Gemini CLI and Qwen Code then give up.
         framed = self._agent is None
         if stream is not None:
             return await write_stream(stream, http, attach(stream, http), after=last, framed=framed)
@@ -95,9 +95,9 @@ class StreamableHttp:
         stream = session.standalone
         if stream.alive:
             return refusal(409, "The session already has a stream")
-        turn = attach(stream, http)
+        reader = attach(stream, http)
         session.notify_watcher()
-        return await write_stream(stream, http, turn, prime=session.peer.expects_priming, framed=framed)
+        return await write_stream(stream, http, reader, prime=session.peer.expects_priming, framed=framed)
 
     async def delete(self, http: web.Request) -> web.Response:
         """Permanently ends a session."""
@@ -157,7 +157,7 @@ class StreamableHttp:
 
 
 def messages_of(body: jsonrpc.Message | jsonrpc.Batch) -> tuple[jsonrpc.Message, ...]:
-    """Returns the messages of a body for which `fault_of` has found no fault."""
+    """Returns the messages of a body that `fault_of` accepts."""
     return cast(tuple[jsonrpc.Message, ...], body.messages) if isinstance(body, jsonrpc.Batch) else (body,)
 
 
@@ -188,7 +188,7 @@ async def serve_later(
     body: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Fault,
     connected: Callable[[], bool],
 ) -> jsonrpc.Fault | None:
-    """Serves a body whose requests are answered over the standalone stream; returns why it is refused."""
+    """Serves a body and sends the answers over the standalone stream; or returns why it is refused."""
     if isinstance(body, jsonrpc.Fault):
         return body
     if fault := fault_of(session, body):
@@ -211,15 +211,15 @@ def fault_response(fault: jsonrpc.Fault) -> web.Response:
 
 
 def _lost_response(request_ids: list[jsonrpc.RequestId]) -> web.Response:
-    """Returns a stream with an error for each unanswered request of a stream that cannot be resumed."""
+    """Returns a stream that answers each request of a stream that cannot be resumed, with an error."""
     text = "The answer was lost in a restart or has expired; the request may have been carried out"
     errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in request_ids]
     body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
     return web.Response(body=body, headers=SSE_HEADERS)
 
 
-def full() -> web.Response:
-    """Returns the response when there is no room for a session."""
+def full_response() -> web.Response:
+    """Returns the response of a request for which no session can be opened."""
     message = "All sessions are in use; close one, or raise limits.sessions"
     return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
 

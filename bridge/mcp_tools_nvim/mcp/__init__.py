@@ -1,1 +1,1 @@
-"""MCP on the SDK's kernel: turns requests into calls and other requests to Neovim."""
+"""MCP, on the MCP SDK: turns clients' requests into calls and other requests to Neovim."""

@@ -1,4 +1,4 @@
-"""One inbound message as the SDK gets it, the ways to send messages to its client, and the client itself."""
+"""The context of one inbound message for the SDK: its client, and how to send messages to it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..calls.arguments import fits
 from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, Sender, View
 
 MAX_TOKEN = 1024
-"""Maximum characters (or bits) of a progress token, which every progress repeats; longer ones are ignored."""
+"""Maximum characters or bits of a progress token, which every notification repeats; others are ignored."""
 
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
 
 
 SendRequest = Callable[[str, Mapping[str, Any] | None, float | None], Awaitable[jsonrpc.Answer]]
-"""Sends a request (method, params) to the client and waits at most some seconds for its answer."""
+"""Sends a request (method, params, timeout in seconds) to the client and waits for its answer."""
 
 
 class Push(Protocol):
@@ -40,7 +40,7 @@ class Push(Protocol):
 
 
 class KeyedPush(Push, Protocol):
-    """A push to a stream that may have no reader for long."""
+    """Sends a message over a stream that may be without a reader for a long time."""
 
     def __call__(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
         """`key`: skip the message while an unsent one has the same key."""
@@ -48,12 +48,12 @@ class KeyedPush(Push, Protocol):
 
 @dataclass(eq=False)
 class Dispatch:
-    """One inbound message (the SDK's `DispatchContext`), and the way back to its client.
+    """One inbound message (the SDK's `DispatchContext`), and how to send messages to its client.
 
     Attributes:
         store: dict that lives as long as the connection of a client without a session.
         encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
-        early: outcome of the fast path, from which the handler makes the result.
+        fast_outcome: outcome or exception of the fast path, which the handler makes the result from.
         scope: scope of the client.
         agent: name of the client by its User-Agent, for requests that declare none; "" if unknown.
     """
@@ -67,12 +67,12 @@ class Dispatch:
     scope: Scope | None = None
     agent: str = ""
     encoded: tuple[bytes, ...] | None = None
-    early: Any = None
+    fast_outcome: Any = None
     _cancel_requested: anyio.Event | None = None
 
     @property
     def transport(self) -> TransportContext:
-        """Whether requests can be sent to the client, for the SDK."""
+        """Tells the SDK whether requests can be sent to the client."""
         return _ONE_WAY if self._ask is None else _TWO_WAY
 
     @property
@@ -83,7 +83,7 @@ class Dispatch:
 
     @property
     def cancel_requested(self) -> anyio.Event:
-        """Never set: a cancel reaches the handler's task directly."""
+        """Never set: a cancellation cancels the handler's task directly."""
         if self._cancel_requested is None:
             self._cancel_requested = anyio.Event()
         return self._cancel_requested
@@ -191,7 +191,7 @@ _HANDSHAKE_VERSIONS = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
 
 
 class Caller(NamedTuple):
-    """The client of one request: its connection, the way back to it, and the request's parameters."""
+    """The client of one request: its SDK connection, how to send messages to it, and the parameters."""
 
     connection: Connection
     dispatch: Dispatch
@@ -203,7 +203,7 @@ class Caller(NamedTuple):
         return self.connection.protocol_version not in _HANDSHAKE_VERSIONS
 
     def log_levels(self) -> frozenset[str] | None:
-        """Returns the log levels that a stateless request asked for; None in a session, which has its own."""
+        """Returns the log levels that a stateless request asks for; None in a session, which has a level."""
         if not self.is_stateless:
             return None
         return frozenset(allowed_log_levels(self.connection.protocol_version, self.params.get("_meta")))
@@ -220,12 +220,12 @@ def sdk_connection(context: RequestContext) -> Connection:
 
 
 def declared_client(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]:
-    """Returns the client and its declared capabilities, without those that are too large."""
+    """Returns the client and its declared capabilities, except those that are too large."""
     known: tuple[ClientInfo, dict[str, Any]] | None = connection.state.get("client")
     if known is None:
         params, declared = connection.client_params, connection.client_capabilities
         info = params.client_info if params is not None else None
-        # Neovim keeps these names as long as it runs.
+        # Cut, since Neovim keeps these names until it exits.
         name, version = (info.name, info.version) if info is not None else ("", "")
         client = ClientInfo(name[:MAX_CLIENT_NAME], version[:MAX_CLIENT_NAME])
         dumped = declared.model_dump(by_alias=True, mode="json", exclude_none=True) if declared else {}
@@ -253,21 +253,21 @@ def view_of(context: RequestContext) -> View:
 
 
 def dispatch_of(context: RequestContext) -> Dispatch:
-    """Returns the message of a request and the way back to its client."""
+    """Returns the dispatch of a request."""
     return cast(Dispatch, context.request)
 
 
 def session_store(context: RequestContext) -> dict[str, Any]:
-    """Returns the dict that lives as long as the client's session, or without one its connection."""
+    """Returns the dict that lives as long as the client's session; without a session, as its connection."""
     store = dispatch_of(context).store
     return sdk_connection(context).state if store is None else store
 
 
 def is_stateless(context: RequestContext) -> bool:
-    """Whether the request is of the era without sessions."""
+    """Whether the request is of the stateless era."""
     return context.protocol_version not in _HANDSHAKE_VERSIONS
 
 
 def notify_client(connection: Connection, method: str, params: Mapping[str, Any], key: str) -> None:
-    """Sends a session's client a notification that belongs to no request; never waits."""
+    """Sends a notification that belongs to no request to a session's client; never waits."""
     cast(Standalone, connection.outbound).notify_client(method, params, key)

@@ -1,7 +1,7 @@
 """The fast path of `tools/call`, which bypasses the SDK's models of calls and results.
 
-They take a quarter of a call's time. A plain call runs at once, and a text result is serialized here. Any
-other outcome is left to the handler in `methods.py` (`Dispatch.early`), which then does not run the call.
+The models take a quarter of a call's time. Here a plain call runs at once, and a text result is serialized.
+Any other outcome is passed to the handler in `methods.py` as `Dispatch.fast_outcome`, without a second call.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .tasks import Tasks
 METHOD = "tools/call"
 
 _MEMBERS = frozenset({"name", "arguments", "_meta"})
-_TEXT = "a text"
+_PLACEHOLDER = "a text"
 
 
 def is_plain_call(params: Mapping[str, Any]) -> bool:
-    """Whether the SDK would accept these parameters, and no member needs its models."""
+    """Whether parameters are valid for the SDK and have no member that needs its models."""
     if not params.keys() <= _MEMBERS:
         return False
     arguments, meta = params.get("arguments"), params.get("_meta")
@@ -54,20 +54,20 @@ class FastPath:
         self._frames: dict[str, tuple[bytes, bytes]] = {}
 
     async def run(self, caller: Caller, otherwise: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Runs a plain call; `otherwise` makes the results that are not serialized here."""
+        """Runs a plain call; `otherwise` returns the results that are not serialized here."""
         params, dispatch = caller.params, caller.dispatch
         arguments = params.get("arguments") or {}
         if (failure := refuse_arguments(arguments)) is not None:
-            dispatch.early = failure
+            dispatch.fast_outcome = failure
             return await otherwise()
         try:
             outcome = await run_call(self._calls, caller, params["name"], arguments, tasks=self._tasks)
         except UNFINISHED as unfinished:
-            dispatch.early = unfinished
+            dispatch.fast_outcome = unfinished
             return await otherwise()
         dispatch.encoded = self._encode(outcome, caller.connection.protocol_version)
         if dispatch.encoded is None:
-            dispatch.early = outcome
+            dispatch.fast_outcome = outcome
             return await otherwise()
         return {}
 
@@ -79,9 +79,9 @@ class FastPath:
 
     def _add_frame(self, version: str) -> tuple[bytes, bytes]:
         """Returns the JSON text before and after the text of a result, as the kernel would serialize it."""
-        result = serialize_server_result(METHOD, version, tool_result(Outcome("done", "text", _TEXT)))
+        result = serialize_server_result(METHOD, version, tool_result(Outcome("done", "text", _PLACEHOLDER)))
         if version in MODERN_PROTOCOL_VERSIONS:
             result["_meta"] = {SERVER_INFO_META_KEY: self._server_info}
-        before, _, after = jsonrpc.dumps(result).partition(jsonrpc.dumps(_TEXT))
+        before, _, after = jsonrpc.dumps(result).partition(jsonrpc.dumps(_PLACEHOLDER))
         frame = self._frames[version] = before, after
         return frame

@@ -1,6 +1,6 @@
-"""Runs calls in Neovim for the client of a request: progress, log messages, and questions to it in both eras.
+"""Runs calls in Neovim; sends their progress, log messages and questions to the client, in both eras.
 
-In the stateless era a sealed request state names the run of Neovim, the call and the question.
+In the stateless era, a sealed request state identifies the run of Neovim, the call and the question.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEY_LABEL = b"mcp-tools.nvim request state 1"
 
 
 class InputRequiredError(Exception):
-    """Raised through any handler when a call needs answers; `RequestStates` makes the result."""
+    """A call needs answers. Passes through all handlers; `RequestStates` makes a result from it."""
 
     def __init__(self, parked: Parked) -> None:
         super().__init__("the client must send the request again with its answers")
@@ -46,7 +46,7 @@ class InputRequiredError(Exception):
 
 
 class TaskStartedError(Exception):
-    """Raised through any handler when a call has become a task; `RequestStates` returns the result."""
+    """A call has become a task. Passes through all handlers; `RequestStates` returns the result."""
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__("the call has become a task")
@@ -54,7 +54,7 @@ class TaskStartedError(Exception):
 
 
 UNFINISHED = (InputRequiredError, TaskStartedError)
-"""What is raised for calls that have not ended."""
+"""Exceptions for calls that have not ended."""
 
 
 class RequestStates:
@@ -68,15 +68,15 @@ class RequestStates:
 
     def __init__(self, token: str, boot: str, seconds: float) -> None:
         self._boot = boot
-        # Random, since clients know the token and must not be able to make states. No state outlives this
-        # process, as no call does.
+        # Random, since clients know the token and must not be able to make states. No state or call outlives
+        # this process.
         key = hmac.digest(_KEY_LABEL, secrets.token_bytes(32) + token.encode(), "sha256")
-        holder = hashlib.sha256(token.encode()).hexdigest()
-        security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: holder)
+        principal = hashlib.sha256(token.encode()).hexdigest()
+        security = RequestStateSecurity(keys=[key], ttl=seconds, bind_principal=lambda _: principal)
         self._seal = RequestStateBoundary(security, default_audience="mcp-tools.nvim")
 
     def middleware(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
-        """Serves a request."""
+        """Opens and seals the request state of a request that may have one."""
         if ctx.method not in INPUT_REQUIRED_METHODS or not is_stateless(ctx):
             return call_next(ctx)  # not a coroutine itself, to save time on every call
         return self._seal(ctx, partial(self._resume_or_run, call_next))
@@ -105,9 +105,9 @@ async def run_or_resume(
     """Runs or continues a call of the stateless era.
 
     Raises:
-        InputRequiredError: the call asks its client something.
-        TaskStartedError: the call takes long, and its client gets tasks.
-        MCPError: the state does not name a call, or the client lacks a capability.
+        InputRequiredError: the call asks its client a question.
+        TaskStartedError: the call has become a task.
+        MCPError: there is no call with this state, or the client lacks a capability.
     """
     answers = _answers(caller.params.get("inputResponses"))
     state = _state(caller.params)
@@ -116,7 +116,7 @@ async def run_or_resume(
     if state is not None:
         running = calls.resume(state["task"], state["seq"], answers, observer)
     elif answers:
-        running = _run(calls, request, answers, observer)
+        running = _run_with_answers(calls, request, answers, observer)
     else:
         running = calls.run_attempt(request, observer)
     if tasks is not None and declares_tasks(caller):
@@ -136,12 +136,12 @@ async def run_or_resume(
     return result
 
 
-async def _run(
+async def _run_with_answers(
     calls: Calls, request: CallRequest, answers: dict[str, Any], observer: Observer
 ) -> Outcome | Parked | None:
+    """Runs a call whose answers the client has sent in advance."""
     result: Outcome | Parked | None = await calls.run_attempt(request, observer)
     if isinstance(result, Parked) and result.inputs.requests.keys() <= answers.keys():
-        # The client has sent the answers in advance.
         result = await calls.resume(result.task_id, result.inputs.seq, answers, observer)
     return result
 
@@ -150,7 +150,7 @@ async def ask(dispatch: Dispatch, seconds: float, requests: dict[str, Any]) -> d
     """Sends all questions of a call to the client of a session and returns the answers.
 
     Args:
-        dispatch: of the client's request; the questions are sent over its stream.
+        dispatch: dispatch of the client's request, over whose stream the questions are sent.
         seconds: timeout of methods not in SLOW_METHODS.
         requests: `{key: {method, params?}}`.
     """
@@ -190,7 +190,7 @@ def _expired_error() -> MCPError:
 DEFAULT_LOG_LEVEL = "info"
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 STATE_META = "mcp-tools.nvim/state"
-"""Key in `_meta` of an intermediate state that is not a string; its text is the progress message."""
+"""Key in `_meta` of a tool's intermediate state that is not a string; its text is the progress message."""
 
 _LOG_ALIASES = {"trace": "debug", "warn": "warning", "fatal": "critical"}
 

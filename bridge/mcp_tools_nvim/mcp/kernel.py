@@ -1,6 +1,6 @@
-"""The SDK as the kernel of both eras: clients of sessions, and stateless requests.
+"""The kernel serves the requests of both eras, with and without sessions, with the SDK.
 
-The kernel gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. `sdk.py` imports it.
+It gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Import it after `import_sdk`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MAX_KEPT_IDENTITY = 16 * 1024
 """Maximum characters of a stateless client's identity that is cached."""
 
 MAX_FIELDS = 5
-"""Maximum invalid fields in an error. An invalid union has faults in the fields of all its members."""
+"""Maximum invalid fields in an error: for an invalid union the SDK reports the fields of all its members."""
 
 MAX_FIELD = 200
 """Maximum characters of a field's path in an error."""
@@ -78,10 +78,10 @@ class Rejection:
 
 
 class Peer:
-    """The SDK's side of a session's client.
+    """The client of a session, as the SDK sees it.
 
     Attributes:
-        connection: the SDK's connection; its id names the session to tools.
+        connection: the SDK's connection; its id is the session's id for tools.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Peer:
 
     @property
     def may_batch(self) -> bool:
-        """Whether the client may send batches, which only one protocol version has."""
+        """Whether the client may send batches, which only one protocol version allows."""
         return self.version == _BATCH_VERSION
 
     @property
@@ -158,7 +158,7 @@ class Peer:
         await self._runner.on_notify(dispatch, notification.method, notification.params)
 
     async def close(self) -> None:
-        """Runs clean-up functions that handlers registered with the connection."""
+        """Runs the clean-up functions that handlers added to the connection."""
         await aclose_shielded(self.connection)
 
 
@@ -191,7 +191,7 @@ class Kernel:
         self._assembly = assembly
 
     def connect(self, key: str, push: KeyedPush, ask: SendRequest, agent: str | None = None) -> Peer:
-        """Creates the client of a new session; a terminal agent has its own server."""
+        """Creates the client of a new session; terminal agents have a server of their own."""
         server = self.server if agent is None else self._assembly.agent_server(agent)
         return Peer(server, self._assembly.fast, key, push, ask)
 
@@ -202,9 +202,9 @@ class Kernel:
         scope: Scope | None = None,
         peer: Peer | None = None,
     ) -> InboundModernRoute | Rejection:
-        """Validates envelope and headers of a stateless request.
+        """Validates the envelope and headers of a stateless request.
 
-        With a `peer` it comes from the relay, whose client sends no arguments in headers.
+        With a `peer`, the request is from the relay, whose client sends no arguments in headers.
         """
         for header in _ROUTING_HEADERS:  # the SDK's function for this walks all headers
             if len(headers.getall(header, ())) > 1:
@@ -216,7 +216,7 @@ class Kernel:
             return _rejection(verdict)
         if request.method == fast_path.METHOD and peer is None:
             name, arguments = params.get("name"), params.get("arguments") or {}
-            if isinstance(name, str) and isinstance(arguments, dict):  # else the handler reports it better
+            if isinstance(name, str) and isinstance(arguments, dict):  # the handler reports other types
                 schema = await self._assembly.tools.schema(name, scope)
                 if schema is not None:
                     mismatch = validate_mcp_param_headers(schema, arguments, headers)
@@ -265,9 +265,9 @@ class Kernel:
         return ERROR_CODE_HTTP_STATUS.get(answer["error"]["code"], 200) if "error" in answer else 200
 
     def _client(self, route: InboundModernRoute, peer: Peer | None, store: dict[str, Any]) -> _Client:
-        """Returns the SDK's objects of a stateless client, cached while its identity stays the same.
+        """Returns the SDK's objects for a stateless client, cached while its identity stays the same.
 
-        They need no clean-up after a request: handlers register it for sessions only.
+        They need no clean-up after a request, since handlers add functions for that to sessions only.
         """
         key = None if peer is None else peer.connection.session_id
         identity = (route.protocol_version, route.client_info, route.client_capabilities, key)
@@ -288,7 +288,7 @@ class Kernel:
 
 
 def well_formed(params: dict[str, Any]) -> dict[str, Any]:
-    """Returns the parameters, without malformed extensions, for which the SDK would reject the client."""
+    """Returns the parameters without malformed extensions, which the SDK would refuse."""
     capabilities = params.get("capabilities")
     if not isinstance(capabilities, dict):
         return params
@@ -308,7 +308,7 @@ def well_formed(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe_invalid(failure: ValidationError) -> tuple[str, dict[str, Any]]:
-    """Returns message and data of the error for invalid parameters."""
+    """Returns the message and data of the error for invalid parameters."""
     faults = [
         {"field": _field(fault["loc"]), "message": fault["msg"]}
         for fault in failure.errors(include_url=False, include_context=False, include_input=False)[

@@ -33,12 +33,12 @@ class Tools:
         self._prefix = prefix
         self._calls = calls
         self._schemas: dict[str, dict[str, Any]] = {}
-        self._schemas_of: Definitions | None = None
+        self._schemas_from: Definitions | None = None
 
     async def call(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         """Handles `tools/call`."""
         arguments = params.arguments or {}
-        outcome = dispatch_of(context).early
+        outcome = dispatch_of(context).fast_outcome
         if isinstance(outcome, UNFINISHED):
             raise outcome
         if outcome is None:
@@ -52,12 +52,12 @@ class Tools:
         return tool_result(outcome)
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
-        """Returns the schema of a tool if any tool uses parameter headers; else None."""
+        """Returns the input schema of a listed tool; None if unknown, or if no tool has parameter headers."""
         definitions = self.pages.listing.current
-        if definitions is not self._schemas_of:
-            self._schemas_of = definitions
+        if definitions is not self._schemas_from:
+            self._schemas_from = definitions
             self._schemas = _header_schemas(definitions)
-        # Like Neovim: the listed name first, then without the prefix.
+        # Like Neovim: as a listed name first, then as a name without the prefix.
         return self._schemas.get(name) or self._schemas.get(self._prefix + name)
 
     def scoped(self) -> dict[View, DefinitionList]:
@@ -65,13 +65,13 @@ class Tools:
         return {} if self.pages.views is None else self.pages.views.scoped()
 
     async def names(self, view: View) -> list[str] | None:
-        """Returns the names of the tools that a client sees; None = Neovim has not listed them."""
+        """Returns the names of the tools that a client sees; None if Neovim has not listed them."""
         listing = self.pages.listing if self.pages.views is None else self.pages.views.of(view)
         await listing.ensure()
         return None if listing.current is None else listing.current.names
 
     async def schema(self, name: str, scope: Scope | None) -> dict[str, Any] | None:
-        """Returns the current `input_schema` of a tool in a scope."""
+        """Returns `input_schema` of a tool in a scope, from an up-to-date list."""
         views = self.pages.views
         if scope is None or views is None:
             if self.pages.listing.stale:
@@ -90,13 +90,13 @@ def _header_schemas(definitions: Definitions | None) -> dict[str, dict[str, Any]
 
 
 class Resources:
-    """Lists and reads resources; `subscriptions.py` has the subscriptions."""
+    """Lists and reads resources; subscriptions are in `subscriptions.py`."""
 
     def __init__(self, editor: NvimEditor, calls: Calls, limits: Limits, skills: Skills) -> None:
         self._skills = skills
         self.fixed = Pages(editor, "resources", "resources", "uri")
         self.templates = Pages(editor, "templates", "resourceTemplates", "uriTemplate")
-        self.fixed.combined = self.templates.combined = (self.fixed, self.templates)
+        self.fixed.filterable = self.templates.filterable = (self.fixed, self.templates)
         self._calls = calls
         self._limits = limits
         self._time = asyncio.get_running_loop().time

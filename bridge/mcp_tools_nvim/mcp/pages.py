@@ -1,4 +1,4 @@
-"""The `…/list` methods: Neovim's definitions, cached by revision, and pages of them, cached by version."""
+"""The `…/list` methods; caches Neovim's definitions by revision, and their pages by protocol version."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .dispatch import RequestContext, dispatch_of, sdk_connection, view_of
 from .results import editor_failure
 
 PAGE_SIZE = 1000
-"""Longer than most lists: several clients do not follow cursors."""
+"""Longer than most lists, since several clients do not follow cursors."""
 
 DEADLINE_SECONDS = 2.0
-"""Maximum wait for Neovim's list, before the cached one is served."""
+"""Maximum wait for Neovim's list; then the cached one is served."""
 
 LOADING_SECONDS = 0.02
-"""Interval of requests while Neovim is loading definitions."""
+"""Interval at which the list is requested while Neovim is loading definitions."""
 
 MAX_VIEWS = 16
 """Maximum cached lists for clients with different scopes."""
@@ -42,12 +42,12 @@ logger = logging.getLogger(__name__)
 
 
 class CursorError(ValueError):
-    """The cursor is not one of ours."""
+    """The server did not make the cursor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """All definitions of one revision, sorted by `names`; `pages` is a cache for the list method."""
+    """All definitions of one revision, sorted by `names`; `pages` caches the pages."""
 
     revision: int
     items: list[dict[str, Any]]
@@ -64,10 +64,10 @@ class DefinitionList:
         kind: kind of the definitions.
         key: member that they are sorted by.
         deadline: seconds to wait for Neovim.
-        view: the client that sees the list; its owner must then call `change`. None = the full list.
+        view: the client that sees the list; `Views` must then call `change`. None = the full list.
 
     Attributes:
-        announced: text of the list that the client knows, or was notified of.
+        announced: text of the list that the client has, or was notified of.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class DefinitionList:
                 logger.debug("no list of %s: %s", self._kind, failure)
 
     async def has_changed(self) -> bool:
-        """Whether the list differs from the announced one; also True when that is unknown."""
+        """Whether the list differs from the announced one, or may differ because Neovim has not answered."""
         before = self.announced
         await self.ensure()
         if self.stale or self.current is None:
@@ -193,11 +193,11 @@ class Views:
 def page(definitions: Definitions, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Returns the definitions after `cursor`, and the cursor of the next page, if there is one.
 
-    A cursor contains the name of the last definition of its page, so that a change between two pages
-    neither repeats nor skips other definitions.
+    A cursor contains the name of the last definition of its page. So a definition that is added or removed
+    between two pages does not cause others to be repeated or skipped.
 
     Raises:
-        CursorError: the cursor is not one of ours.
+        CursorError: the server did not make the cursor.
     """
     start = 0 if cursor is None else bisect.bisect_right(definitions.names, _read_cursor(cursor))
     end = start + PAGE_SIZE
@@ -220,14 +220,14 @@ def _read_cursor(cursor: str) -> str:
 
 
 NOT_CACHEABLE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""Members of lists and resources in the stateless era: they may change at any time."""
+"""Members of a result in the stateless era that may change at any time."""
 
 _CACHED_PAGES = 64
 _MEMBERS = frozenset({"scheme", "mimeType", "tags"})
 
 
 class FilterError(ValueError):
-    """The filter is not valid; ignoring it would return more than was asked for."""
+    """The filter is not valid; ignoring it would return more than the client requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,14 +295,14 @@ class Pages:
     Args:
         editor: has the definitions.
         kind: kind of the definitions.
-        member: member of the result that holds them.
+        member: member of the result that has them.
         key: member that they are sorted by.
         per_client: clients see different lists.
 
     Attributes:
         listing: all definitions.
-        views: lists of the clients, if they differ.
-        combined: lists, including this one, whose schemes a filter may name; empty if it has no filter.
+        views: the clients' lists, if `per_client`.
+        filterable: lists whose schemes a filter may name, including this one; empty = there are no filters.
     """
 
     def __init__(
@@ -310,15 +310,15 @@ class Pages:
     ) -> None:
         self.listing = DefinitionList(editor, kind, key)
         self.views = Views(editor, kind) if per_client else None
-        self.combined: tuple[Pages, ...] = ()
+        self.filterable: tuple[Pages, ...] = ()
         self._member = member
 
     async def list(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
-        """Returns a page of definitions, which `cached` has just refreshed."""
+        """Handles the method, with the definitions that `cached` has just refreshed."""
         listing = self._seen_by(context)
         definitions = listing.current or await listing.refresh()
         try:
-            if self.filters(context.params):
+            if self.has_filter(context.params):
                 definitions = await self._filtered(definitions, context)
             items, following = page(definitions, params.cursor)
         except (CursorError, FilterError) as failure:
@@ -329,14 +329,14 @@ class Pages:
         """Returns a cached page if Neovim confirms its revision, else a new one."""
         listing = self._seen_by(ctx)
         definitions = await listing.refresh()
-        if self.filters(ctx.params):
+        if self.has_filter(ctx.params):
             return await call_next(ctx)
         kept: dict[tuple[str, str | None], tuple[HandlerResult, bytes]] = definitions.pages
         key = (ctx.protocol_version, cursor)
         if key not in kept:
             result = await call_next(ctx)
             encoded = jsonrpc.dumps(result)
-            if listing.current is definitions:  # else it may be a page of newer ones
+            if listing.current is definitions:  # otherwise the page may be of newer definitions
                 if len(kept) >= _CACHED_PAGES:
                     kept.clear()
                 kept[key] = (result, encoded)
@@ -345,13 +345,13 @@ class Pages:
         dispatch_of(ctx).encoded = (encoded,)
         return result
 
-    def filters(self, params: Mapping[str, Any] | None) -> bool:
+    def has_filter(self, params: Mapping[str, Any] | None) -> bool:
         """Whether a request has a filter."""
         meta = (params or {}).get("_meta")
-        return bool(self.combined) and isinstance(meta, Mapping) and meta.get("filter") is not None
+        return bool(self.filterable) and isinstance(meta, Mapping) and meta.get("filter") is not None
 
     async def _filtered(self, definitions: Definitions, context: RequestContext) -> Definitions:
-        lists = [pages.listing.current or await pages.listing.refresh() for pages in self.combined]
+        lists = [pages.listing.current or await pages.listing.refresh() for pages in self.filterable]
         schemes = {scheme_of(name) for known in lists for name in known.names}
         wanted = parse_filter((context.params or {})["_meta"]["filter"], schemes)
         pairs = zip(definitions.names, definitions.items, strict=True)

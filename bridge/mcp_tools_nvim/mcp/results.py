@@ -13,10 +13,10 @@ from ..values import Outcome, ToolError
 from .dispatch import RequestContext, is_stateless
 
 ERROR_META = "mcp-tools.nvim/error"
-"""Key in `_meta` of the error code of a tool with an output schema, which `structuredContent` must follow."""
+"""Key in `_meta` of an error's details, if an output schema keeps them out of `structuredContent`."""
 
-_MALFORMED = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
-_MISSES = (Code.NOT_FOUND, Code.ACCESS_DENIED)
+_INVALID_PARAMS = (Code.NOT_FOUND, Code.VALIDATION_ERROR)
+_HIDDEN = (Code.NOT_FOUND, Code.ACCESS_DENIED)
 
 
 def tool_result(outcome: Outcome) -> dict[str, Any]:
@@ -49,13 +49,13 @@ def _failure(error: ToolError, schema_bound: bool) -> dict[str, Any]:
 
 
 def content_or_raise(outcome: Outcome) -> dict[str, Any]:
-    """Returns the content of an outcome.
+    """Returns the value of an outcome whose text is JSON.
 
     Raises:
-        MCPError: the outcome is an error: invalid parameters, or internal.
+        MCPError: the outcome is an error.
     """
     if outcome.error is not None:
-        code = jsonrpc.INVALID_PARAMS if outcome.error.code in _MALFORMED else jsonrpc.INTERNAL_ERROR
+        code = jsonrpc.INVALID_PARAMS if outcome.error.code in _INVALID_PARAMS else jsonrpc.INTERNAL_ERROR
         raise MCPError(code, outcome.error.message, outcome.error.details())
     value: dict[str, Any] = jsonrpc.loads(outcome.text)
     return value
@@ -67,7 +67,7 @@ def resource_error(context: RequestContext, uri: str, error: ToolError) -> MCPEr
     Missing and forbidden resources get the same error, so that a client cannot tell them apart. A refusal by
     the user is reported: it comes before anything is read, and the user may have given a reason.
     """
-    if error.code in _MISSES and not error.asked:
+    if error.code in _HIDDEN and not error.refused_by_user:
         code = jsonrpc.INVALID_PARAMS if is_stateless(context) else jsonrpc.RESOURCE_NOT_FOUND
         return MCPError(code, "Resource not found", {"uri": uri})
     if error.code == Code.TOO_LARGE:

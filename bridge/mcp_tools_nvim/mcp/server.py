@@ -1,4 +1,4 @@
-"""Builds the SDK server of the bridge from the handlers of all methods, and notifies of changed lists."""
+"""Builds the SDK server of the bridge from the handlers of all methods; notifies clients of changed lists."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from .tasks import EXTENSION as TASKS_EXTENSION
 from .tasks import Tasks
 
 CHANGE_DELAY_SECONDS = 0.05
-"""Registrations come in bursts, which get one notification."""
+"""Changes within this time, such as registrations by one plugin, are announced together."""
 
 INSTRUCTIONS_SECONDS = 1.0
 """Maximum wait for the instructions of a scope."""
 
-TOOLS = "notifications/tools/list_changed"
+TOOLS_CHANGED = "notifications/tools/list_changed"
 
 _ANNOUNCED: dict[str, tuple[str, ServerEvent]] = {
-    "tools": (TOOLS, ToolsListChanged()),
+    "tools": (TOOLS_CHANGED, ToolsListChanged()),
     "resources": ("notifications/resources/list_changed", ResourcesListChanged()),
     "templates": ("notifications/resources/list_changed", ResourcesListChanged()),
     "prompts": ("notifications/prompts/list_changed", PromptsListChanged()),
@@ -62,7 +62,7 @@ class Announcer:
 
     Args:
         broadcast: notifies sessions.
-        scoped: returns the lists of tools of clients with a scope.
+        scoped: returns the lists of tools for clients with a scope.
     """
 
     def __init__(self, broadcast: Broadcast, scoped: Callable[[], dict[View, DefinitionList]]) -> None:
@@ -74,7 +74,7 @@ class Announcer:
         self._publishing: set[asyncio.Task[None]] = set()
 
     def changed(self, kind: str, revision: int) -> None:
-        """Handles Neovim's event of a change; kinds without a notification are ignored."""
+        """Handles Neovim's event `changed`; ignores kinds that have no notification."""
         if kind not in _ANNOUNCED:
             return
         method, event = _ANNOUNCED[kind]
@@ -87,7 +87,7 @@ class Announcer:
         self._spawn(self.bus.publish(event))
 
     def stop(self) -> None:
-        """Stops pending notifications."""
+        """Cancels pending notifications."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -99,14 +99,14 @@ class Announcer:
             self.publish(event)
 
     def _announce_to_sessions(self, method: str) -> None:
-        scoped = self._scoped() if method == TOOLS else {}
+        scoped = self._scoped() if method == TOOLS_CHANGED else {}
         self._broadcast(method, (lambda view: view not in scoped) if scoped else None)
         for view, listing in scoped.items():
             self._spawn(self._announce_if_changed(view, listing))
 
     async def _announce_if_changed(self, view: View, listing: DefinitionList) -> None:
         if await listing.has_changed():
-            self._broadcast(TOOLS, lambda other: other == view)
+            self._broadcast(TOOLS_CHANGED, lambda other: other == view)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         publishing = asyncio.get_running_loop().create_task(work)
@@ -136,7 +136,7 @@ class BridgeServer(Server[Any]):
 
 @dataclass(slots=True)
 class Instructions:
-    """Gives clients with a scope the instructions for the tools that they see.
+    """Replaces the instructions of clients with a scope by those for the tools that they see.
 
     Args:
         editor: composes the instructions.
@@ -149,8 +149,8 @@ class Instructions:
     _clients: Collection[str]
 
     def middleware(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
-        """Serves a request."""
-        if ctx.method == "initialize":  # the connection knows the client only afterwards
+        """Changes the results of `initialize` and `server/discover`."""
+        if ctx.method == "initialize":  # the connection does not have the client's name yet
             info = (ctx.params or {}).get("clientInfo")
             client = info.get("name") if isinstance(info, dict) else ""
             view = View(client if isinstance(client, str) else "", dispatch_of(ctx).scope)
@@ -163,7 +163,7 @@ class Instructions:
 
     async def _replaced(self, ctx: RequestContext, call_next: CallNext, view: View) -> HandlerResult:
         result = await call_next(ctx)
-        # Without an answer, those for all tools are better than none.
+        # If Neovim does not answer, the instructions for all tools are returned.
         with contextlib.suppress(EditorError, TimeoutError):
             async with asyncio.timeout(INSTRUCTIONS_SECONDS):
                 names = await self._tools.names(view)
@@ -238,7 +238,7 @@ class Assembly:
             on_subscriptions_listen=self.subscriptions.listen,
             get_tool_input_schema=self.tools.input_schema,
         )
-        # In place of the SDK's tracing, which takes 11 µs per call and is not used; any awaitable will do.
+        # Without the SDK's tracing, which takes 11 µs per call. Middleware may return any awaitable.
         server.middleware[:] = [self._states.middleware, self._instructions.middleware]  # type: ignore[list-item]
         lists = {
             "tools/list": self.tools.pages,

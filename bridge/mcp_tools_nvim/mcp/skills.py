@@ -39,7 +39,7 @@ class Skills:
 
     def __init__(self, instructions: str) -> None:
         text = f"---\nname: {NAME}\ndescription: {json.dumps(_DESCRIPTION)}\n---\n\n{instructions}\n"
-        content = text.encode(errors="replace")  # the project may have a name that is not UTF-8
+        content = text.encode(errors="replace")  # the project's name may have bytes that are not UTF-8
         self.text = content.decode()
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         self._entry = {
@@ -58,7 +58,7 @@ class Skills:
 
     async def _get(self, context: RequestContext, params: GetParams) -> dict[str, Any]:
         if params.uri != URI:
-            raise MCPError(jsonrpc.INVALID_PARAMS, f"uri: there is no such skill; the only one is {URI}")
+            raise MCPError(jsonrpc.INVALID_PARAMS, f"uri: unknown skill; the only one is {URI}")
         return NOT_CACHEABLE | {"skill": self._entry}
 
     def read(self) -> dict[str, Any]:

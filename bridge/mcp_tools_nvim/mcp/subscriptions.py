@@ -1,7 +1,6 @@
 """Subscriptions to resources, of sessions and of `subscriptions/listen` streams.
 
-Each subscription is registered with Neovim, which counts them. They end with the session; a revived session
-starts without any.
+Neovim counts all subscriptions. They end with the session; a revived session has none.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ DEADLINE_SECONDS = 2.0
 """Maximum wait for Neovim to register a subscription."""
 
 MAX_WATCHED = 4096
-"""Maximum resources that Neovim watches for one bridge."""
+"""Maximum resources that Neovim watches for a bridge."""
 
 MAX_LISTENED = 64
 """Maximum resources of one `subscriptions/listen`; more are not confirmed."""
 
 MAX_OF_CLIENT = 4 * MAX_LISTENED
-"""Maximum resources of all `subscriptions/listen` of clients with one name: they can open many streams."""
+"""Maximum resources of all `subscriptions/listen` of clients with the same name, over all their streams."""
 
 UPDATED = "notifications/resources/updated"
 
@@ -79,9 +78,9 @@ class Subscriptions:
         if error is not None:
             raise resource_error(context, uri, error)
         if uri in held or connection.state.get("closed"):
-            self._editor.unsubscribe(uri)  # another request of the client, or its end, was quicker
+            self._editor.unsubscribe(uri)  # meanwhile subscribed by another request, or closed
             return {}
-        if (error := self._full(held)) is not None:  # other requests have filled it meanwhile
+        if (error := self._full(held)) is not None:  # other requests have added subscriptions meanwhile
             self._editor.unsubscribe(uri)
             raise resource_error(context, uri, error)
         held.add(uri)
@@ -108,8 +107,8 @@ class Subscriptions:
         try:
             await asyncio.gather(*(self._begin_listening(uri, held) for uri in wanted[:room]))
             uris = [uri for uri in wanted if uri in held]
-            honoured = params.notifications.model_copy(update={"resource_subscriptions": uris or None})
-            return await self._listen(context, params.model_copy(update={"notifications": honoured}))
+            confirmed = params.notifications.model_copy(update={"resource_subscriptions": uris or None})
+            return await self._listen(context, params.model_copy(update={"notifications": confirmed}))
         finally:
             self._of_client[client] -= taken
             if not self._of_client[client]:
@@ -135,7 +134,7 @@ class Subscriptions:
         return ToolError(Code.BUSY, text)
 
     async def _request_editor(self, uri: str) -> ToolError | None:
-        """Subscribes with Neovim. A subscription that is granted too late is undone."""
+        """Subscribes with Neovim, and unsubscribes if it answers too late."""
         asked = self._editor.subscribe(uri)
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):

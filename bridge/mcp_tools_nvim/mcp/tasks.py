@@ -1,4 +1,4 @@
-"""The tasks extension (SEP-2663): a tool call that takes long becomes a task; its client polls for the end.
+"""The tasks extension (SEP-2663): a tool call that takes long becomes a task, which its client polls.
 
 Only stateless clients that declare the extension get tasks. A task belongs to the client that made the call.
 """
@@ -38,7 +38,7 @@ KEPT_SECONDS = 300.0
 MAX_KEPT = 128
 """Maximum number of ended tasks that are kept."""
 MAX_CHARACTERS = 32 * 1024 * 1024
-"""Maximum size of their results."""
+"""Maximum characters of their results."""
 
 _CALL = "tools/call"
 _WAITING = {
@@ -48,11 +48,11 @@ _WAITING = {
 _MISSING: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
 
 Result = Outcome | Parked | None
-"""How a call ends, or what it asks its client; None = the call is gone."""
+"""How a call ended, or what it asks its client; None = there is no such call."""
 
 
 class TaskParams(types.RequestParams):
-    """Parameters of all methods; only `tasks/update` has responses."""
+    """Parameters of all methods; responses are for `tasks/update` only."""
 
     task_id: str = Field(alias="taskId")
     input_responses: dict[str, Any] = Field(default_factory=dict, alias="inputResponses")
@@ -64,7 +64,7 @@ class Task:
     Attributes:
         id: 128 random bits.
         owner: the client that made the call.
-        work: runs the call until its end or its next question.
+        work: asyncio task that runs the call until its end or its next question.
         version: protocol version of the call's result.
         call: the call.
         ended_at: monotonic time.
@@ -82,7 +82,7 @@ class Task:
         self.follow(work)
 
     def follow(self, work: asyncio.Task[Result]) -> None:
-        """Continues the call."""
+        """Sets the asyncio task that continues the call."""
         self.work, self.answers = work, {}
         work.add_done_callback(lambda _: self.note_change())
 
@@ -93,13 +93,13 @@ class Task:
             self.ended_at = time.monotonic()
 
     def note_end(self) -> None:
-        """Records that the call has ended while its client was asked."""
+        """Records the end of the call, if it ended while its question was open."""
         if self.ended_at is None and self.work.done() and self.question is None:
             self.note_change()
 
     @property
     def result(self) -> Result:
-        """How the call ended, or what it asks; None while it runs, and after a cancel or an exception."""
+        """How the call ended, or what it asks; None while it runs, after a cancellation or an exception."""
         work = self.work
         return work.result() if work.done() and not work.cancelled() and work.exception() is None else None
 
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the call ended, also while it was parked."""
+        """How the call ended, even if that was while it was parked."""
         result = self.result
         return self.call.outcome if isinstance(result, Parked) else result
 
@@ -153,16 +153,16 @@ class Tasks:
         Args:
             caller: the client.
             running: runs the call.
-            call_id: of a call that was continued.
+            call_id: id of a continued call; None = a new one.
 
         Returns:
-            How the call ended; if that takes longer, the result of `tools/call` that names the task.
+            How the call ended; if it takes too long, the result of `tools/call` with the task's id.
         """
         work = self._calls.loop.create_task(running)
         try:
             await asyncio.wait({work}, timeout=self._after)
         except asyncio.CancelledError:
-            self._calls.pass_reason(work)
+            self._calls.cancel_like_current(work)
             await asyncio.wait({work})
             raise
         call = None if work.done() else self._calls.detach(work, call_id)
@@ -200,11 +200,11 @@ class Tasks:
         if task.question is not None:
             self._calls.cancel_parked(task.call, reason)
         elif not task.work.done():
-            self._calls.cancel_reason(task.work, reason)
+            self._calls.set_cancel_reason(task.work, reason)
             task.work.cancel()
 
     def _end(self, id_: str) -> None:
-        """Cancels a task at the end of its client's session, which only the relay has."""
+        """Cancels a task at the end of a session: the relay opens one for its client."""
         if (task := self._tasks.get(id_)) is not None:
             self._stop(task, "session_closed")
 
@@ -217,9 +217,7 @@ class Tasks:
         self._prune()
         task = self._tasks.get(params.task_id)
         if task is None or task.owner != _owner(caller):
-            raise MCPError(
-                jsonrpc.INVALID_PARAMS, "taskId: there is no such task; its result may have expired"
-            )
+            raise MCPError(jsonrpc.INVALID_PARAMS, "taskId: unknown task; its result may have expired")
         return task
 
     def _describe(self, task: Task) -> dict[str, Any]:
@@ -255,7 +253,7 @@ class Tasks:
         if error is not None:
             required = {"requiredCapabilities": error.required}
             return {"code": MISSING_REQUIRED_CLIENT_CAPABILITY, "message": error.message, "data": required}
-        return {"code": jsonrpc.INTERNAL_ERROR, "message": "the call was lost"}
+        return {"code": jsonrpc.INTERNAL_ERROR, "message": "the call ended without a result"}
 
     def _prune(self) -> None:
         """Drops tasks whose results have expired, and the oldest if there are too many."""
@@ -282,7 +280,7 @@ def _owner(caller: Caller) -> tuple[Any, ...]:
 
 
 def _key(parked: Parked, key: str) -> str:
-    """Returns the key of a request, which is unique in its task."""
+    """Returns a key for a request that is unique among all questions of its task."""
     return f"{parked.inputs.seq}.{key}"
 
 

@@ -1,1 +1,1 @@
-"""Sessions of MCP clients, whatever their transport: ids, streams, one session, and all of them."""
+"""Sessions of MCP clients over any transport: their streams, their files, and the registry of all."""

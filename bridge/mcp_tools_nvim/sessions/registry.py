@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ..values import Limits
 
 IDLE_SECONDS = 30 * 60.0
-"""A session idle for longer is dropped; its id revives it."""
+"""A session idle for longer is dropped from memory; a request with its id revives it."""
 
 MAX_ENDED_BYTES = 64 * 1024 * 1024
 """Maximum bytes of ended streams of all sessions; above it the oldest are dropped."""
 
 RESUME_SECONDS = 5.0
-"""Seconds in which a disconnected client resumes a stream. Later its stream may be dropped to make room."""
+"""Seconds for a disconnected client to resume a stream; later it may be dropped to make room."""
 
 TICK_SECONDS = 1.0
 """Interval of the checks for idle sessions and dead connections."""
@@ -39,7 +39,7 @@ MISSED_NOTIFICATIONS = (
     "notifications/resources/list_changed",
     "notifications/prompts/list_changed",
 )
-"""Sent to a revived client, which may have missed them."""
+"""Sent to the client of a revived session, which may have missed them."""
 
 
 class FullError(Exception):
@@ -53,7 +53,7 @@ class Sessions:
         calls: runs the calls of the sessions.
         store: saves sessions.
         events: makes event ids.
-        limits: how many sessions, and how long a client may be disconnected.
+        limits: maximum number of sessions, and how long a client may be disconnected.
         report: called with the whole list after every change.
         idle_seconds: seconds after which an idle session is dropped.
 
@@ -80,7 +80,7 @@ class Sessions:
         self.watcher: Watcher | None = None
         self._reported: list[SessionInfo] = []
         self._by_id: dict[str, Session] = {}
-        calls.backpressure.watch(self._held, self._ease)
+        calls.backpressure.watch(self._held_bytes, self._free)
         self._timer: asyncio.TimerHandle | None = None
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -88,7 +88,7 @@ class Sessions:
         return len(self._by_id)
 
     def infos(self) -> list[SessionInfo]:
-        """Returns the present clients, for the dashboard. Sessions of clients that left may still exist."""
+        """Returns the clients that are present (see `Session.is_present`), for the dashboard."""
         now = time.monotonic()
         sessions = self._by_id.values()
         return [session.info for session in sessions if session.info is not None and session.is_present(now)]
@@ -126,7 +126,7 @@ class Sessions:
         client, _ = session.peer.identity
         if session.info is not None or not client or self._by_id.get(session.id) is not session:
             return
-        # Neovim gets them with every change.
+        # Cut, since Neovim gets them with every change.
         name, version = (str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version"))
         session.info = SessionInfo(name, version, session.transport, session.holder or "")
         self._report_changes()
@@ -139,8 +139,8 @@ class Sessions:
         Args:
             kernel: serves a revived session.
             id_: the id from the client.
-            agent: agent whose endpoint got the request; a session is valid on its own endpoint only.
-            holder: digest of the client's own token; a session is valid with the same token only.
+            agent: agent whose endpoint got the request; a session is valid only at the same endpoint.
+            holder: digest of the client's own token; a session is valid only with the same token.
 
         Raises:
             FullError: it can be revived, but there is no room.
@@ -156,7 +156,7 @@ class Sessions:
             return None
         return self._revive(kernel, id_, saved)
 
-    def find_asked(self, id_: str) -> Session | None:
+    def find_with_question(self, id_: str) -> Session | None:
         """Returns the session with this id, if its client has an unanswered question."""
         session = self._by_id.get(id_)
         return session if session is not None and session.questions.are_open else None
@@ -187,8 +187,8 @@ class Sessions:
             self.drop(session)
         return True
 
-    def delete_of(self, holder: str) -> None:
-        """Permanently ends the sessions in memory of a token; saved ones are not valid without it."""
+    def delete_of_token(self, holder: str) -> None:
+        """Permanently ends the sessions of a revoked token; saved ones are invalid without the token."""
         for session in list(self._by_id.values()):
             if session.holder == holder:
                 self._store.delete(session.id)
@@ -233,7 +233,7 @@ class Sessions:
         try:
             session.peer.revive(saved.version, saved.client, saved.capabilities)
         except ValueError:
-            return None  # made by another release of the bridge, for a client that this one cannot serve
+            return None  # saved by another release of the bridge; this one cannot serve the client
         session.id, session.created = id_, saved.created
         for method in () if session.agent is not None else MISSED_NOTIFICATIONS:
             session.notify(method)
@@ -278,11 +278,11 @@ class Sessions:
     def _ended_bytes(self) -> int:
         return sum(session.streams.ended_bytes for session in self._by_id.values())
 
-    def _held(self) -> int:
+    def _held_bytes(self) -> int:
         return sum(session.streams.held_bytes for session in self._by_id.values())
 
-    def _ease(self, size: int) -> None:
-        """Makes room for answers: drops ended streams that were not resumed in time."""
+    def _free(self, size: int) -> None:
+        """Drops ended streams that were not resumed in time, until `size` bytes are free."""
         self._drop_ended_streams(size, time.monotonic() - RESUME_SECONDS)
 
     def _drop_ended_streams(self, size: int, until: float) -> None:
@@ -290,7 +290,7 @@ class Sessions:
         while size > 0:
             oldest = min(streams, key=lambda each: each.ended_at, default=None)
             if oldest is None or oldest.ended_at >= until:
-                return  # infinite: no stream is left
+                return  # `ended_at` is infinite if no stream is left
             before = oldest.ended_bytes
             oldest.drop_oldest()
             size -= before - oldest.ended_bytes

@@ -50,10 +50,10 @@ class Exchange:
         self._reason: str | None = None
 
     def cancel(self, reason: str) -> None:
-        """Cancels the request, which is then answered at once. Only the first reason is used."""
+        """Cancels the request, which is then answered immediately. Later reasons are ignored."""
         if self._reason is None:
             self._reason = reason
-            self._calls.cancel_reason(self.task, reason)
+            self._calls.set_cancel_reason(self.task, reason)
             self.task.cancel()
 
     def on_disconnect(self) -> None:
@@ -101,12 +101,12 @@ ENDS_WITH_STREAM: frozenset[Transport] = frozenset({"sse", "websocket"})
 """Transports whose sessions end with their connection."""
 
 EARLY_CANCEL_SECONDS = 2.0
-"""How long a cancel of an unknown id is kept: on another connection it can arrive before its request."""
+"""How long a cancel of an unknown id is kept: sent over another connection, it can precede its request."""
 
 MAX_EARLY_CANCELS = 256
 
 MAX_NOTICE = 64 * 1024
-"""Maximum bytes of a notification outside MCP; Neovim does not get longer ones."""
+"""Maximum bytes of a notification outside MCP; longer ones are not passed on to Neovim."""
 
 _MCP_NOTIFICATIONS = "notifications/"
 
@@ -116,7 +116,7 @@ class SessionInfo:
     """One connected client, for the dashboard.
 
     Attributes:
-        holder: digest of the client's own token; empty = it has the project's token.
+        holder: digest of the client's own token; empty = it uses the project's token.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Watcher(Protocol):
 
 
 class Questions:
-    """Requests that one client was sent and has not answered."""
+    """Requests to one client that it has not answered."""
 
     def __init__(self) -> None:
         self._ids = itertools.count(1)
@@ -178,9 +178,9 @@ class Questions:
         return bool(self._waiting)
 
     def on_too_large(self, limit: int) -> None:
-        """Handles a refused body of more than `limit` bytes; fails a single open question."""
+        """Handles a refused body of more than `limit` bytes: fails the question that it answered."""
         if len(self._waiting) != 1:
-            return  # unknown which one the body answered; they have a deadline
+            return  # it is unknown which one it answered; each has a deadline
         id_, asked = next(iter(self._waiting.items()))
         if not asked.done():
             text = f"the client's answer is larger than {limit} bytes"
@@ -198,12 +198,12 @@ class Session:
     Args:
         kernel: serves the requests.
         calls: gets the reason when a request is cancelled.
-        key: names the session to tools; another id is sent to clients whose session is saved.
+        key: the session's id for tools; differs from the id that the client gets when it is saved.
         transport: how the client is connected.
-        ids: makes event ids; None where streams cannot be resumed.
-        scope: which tools the client asked to see.
+        ids: makes event ids; None = streams cannot be resumed.
+        scope: which tools the client requests.
         watcher: follows the session of a terminal agent.
-        holder: digest of the client's own token; None = it has the project's token.
+        holder: digest of the client's own token; None = it uses the project's token.
 
     Attributes:
         agent: name of the terminal agent whose endpoint the client uses; None for other clients.
@@ -227,7 +227,7 @@ class Session:
         self._watcher = watcher
         self._announced = False
         self.transport: Transport = transport
-        self.id = key  # until it is saved, which only sessions over streamable HTTP are
+        self.id = key  # replaced when the session is saved (streamable HTTP only)
         self.created: float | None = None  # set when it is saved
         self.info: SessionInfo | None = None
         self.closed = False
@@ -271,7 +271,7 @@ class Session:
         return not self._in_flight and not self.streams.any_open and not self.connected
 
     def tasks(self) -> set[asyncio.Task[Any]]:
-        """The tasks of the requests in flight."""
+        """Returns the tasks of the requests in flight."""
         return {exchange.task for exchange in self._in_flight.values()}
 
     def is_duplicate(self, request: jsonrpc.Request) -> bool:
@@ -286,7 +286,7 @@ class Session:
         Args:
             connected: whether the connection of the request is still open.
             request: the request.
-            response: gets messages sent before the answer; without it the standalone stream does.
+            response: sends messages that precede the answer; None = the standalone stream does.
         """
         self.last_heard = time.monotonic()
         self._about_to_run.discard(request.id)
@@ -338,7 +338,7 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     async def receive(self, message: jsonrpc.Notification | jsonrpc.Answer) -> None:
-        """Handles a message that needs no answer. Late cancels and answers are normal and have no effect."""
+        """Handles a notification or an answer. Late cancellations and answers are ignored."""
         self.last_heard = time.monotonic()
         if isinstance(message, jsonrpc.Answer):
             self.questions.answered(message)
@@ -376,12 +376,12 @@ class Session:
             self._watcher.left(self)
 
     def notify(self, method: str) -> None:
-        """Sends a notification without parameters, unless the same one is unsent."""
+        """Sends a notification without parameters, unless the same one is still unsent."""
         if self.peer.initialized:
             self.standalone.push(jsonrpc.dumps(jsonrpc.notification(method)), key=method)
 
     def notify_with(self, method: str, params: bytes, *, latest: bool) -> None:
-        """Sends a notification with parameters as JSON text; `latest` replaces unsent ones of the method."""
+        """Sends a notification; `params` is JSON text, `latest` replaces unsent ones of the method."""
         if self.peer.initialized:
             head = jsonrpc.dumps({"jsonrpc": "2.0", "method": method})
             data = head[:-1] + b',"params":' + params + b"}"

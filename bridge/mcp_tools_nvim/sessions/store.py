@@ -1,7 +1,7 @@
-"""Saves sessions in private files, one each, so that they outlive a restart of the bridge.
+"""Saves each session in a private file, so that it outlives a restart of the bridge.
 
-All projects share the directory, so that the number of files is bounded for a user. The first part of a name
-depends on the project's token: a session is valid with this token only.
+All projects share the directory, so that the total number of files is bounded. The first part of a file name
+depends on the project's token: a session is valid only with this token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 from ..values import MAX_CLIENT_NAME, Scope
 
 MAX_AGE_SECONDS = 7 * 24 * 3600
-"""Limits how long an id found in a client's memory or log is usable."""
+"""Maximum age of a session: an id that leaks from a client's log is not usable for longer."""
 
 MAX_RECORD = 256 * 1024
 """Maximum bytes of a file."""
@@ -31,7 +31,7 @@ MAX_SAVED = 4096
 """Maximum number of files: some clients open a session for every call. The oldest are deleted."""
 
 TIDY_EVERY = 64
-"""New sessions between two searches for old files; the first session of a process starts one, too."""
+"""Old files are deleted when the first of this many sessions is saved."""
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -48,13 +48,13 @@ class SavedSession:
     """What is needed to continue a session.
 
     Attributes:
-        key: names the session to tools.
+        key: the session's id for tools.
         created: unix seconds.
         version: negotiated protocol version.
         client: name and version.
         capabilities: declared capabilities.
         scope: scope of the client.
-        holder: digest of the client's own token; None = it has the project's token.
+        holder: digest of the client's own token; None = it uses the project's token.
     """
 
     key: str
@@ -81,7 +81,7 @@ class SessionStore:
     """
 
     def __init__(self, token: str, directory: Path | None, now: Callable[[], float] = time.time) -> None:
-        # The token is the message here and the key in the proof of /health, so no proof can be used as a key.
+        # The token is the message here, while it is the HMAC key of /health: no proof can equal this digest.
         self._project = hmac.digest(_KEY_LABEL, token.encode(), "sha256").hex()[:32]
         self._directory = directory
         self._saved = 0
@@ -96,7 +96,7 @@ class SessionStore:
         scope: Scope | None = None,
         holder: str | None = None,
     ) -> str:
-        """Saves a new session and returns its id. One that cannot be written is valid while it is in memory.
+        """Saves a new session and returns its id; after a write error it is valid only while in memory.
 
         Raises:
             TooMuchError: the session is too large.
@@ -115,7 +115,7 @@ class SessionStore:
                     writing.write(data)
             except OSError as failure:
                 logger.warning("cannot save a session: %s", failure)
-                self.delete(id_)  # a full disk leaves a part of it
+                self.delete(id_)  # on a full disk, a part of it was written
             else:
                 if self._saved % TIDY_EVERY == 0:
                     self._tidy(self._directory)
@@ -173,5 +173,5 @@ class SessionStore:
 
 
 def new_key() -> str:
-    """Returns an unguessable name for a session."""
+    """Returns an unguessable id."""
     return secrets.token_hex(16)

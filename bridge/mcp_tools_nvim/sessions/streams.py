@@ -16,37 +16,37 @@ from typing import Protocol
 from .. import jsonrpc
 
 UNSENT_SOFT, UNSENT_HARD = 64, 256
-"""Numbers of unsent events. Above the first, progress and log events are dropped; above the second, a slow
-reader is disconnected, and without a reader the oldest event is dropped."""
+"""Numbers of unsent events. Above the first, progress and log events are dropped. Above the second, a slow
+reader is disconnected; if there is no reader, the oldest event is dropped."""
 
 UNSENT_BYTES = 24 * 1024 * 1024
-"""Like UNSENT_HARD, in bytes: two results of the maximum size. The newest event is never dropped."""
+"""The limit UNSENT_HARD in bytes: two results of the maximum size. The newest event is never dropped."""
 
 KEPT_EVENTS, KEPT_BYTES = 256, 1024 * 1024
-"""What a resumable outbox keeps. The newest event is always kept, so that no result is lost to its size."""
+"""Maximum number and bytes of the events that a resumable outbox keeps, besides the newest event."""
 
 MAX_DIGITS = 19
 """Maximum number of digits in the number of an event id."""
 
 MAX_REQUEST_IDS_CHARS = 4096
-"""Maximum number of characters in an event id for the request ids of its stream; longer lists are left out.
-The client sends the event id as a header, of at most 8190 bytes."""
+"""Maximum characters of the request ids in an event id; longer lists are left out. The client sends the event
+id in a header, which may have 8190 bytes."""
 
 ENDED_STREAMS = 16
 """Maximum number of ended response streams that a client can still resume."""
 
 ENDED_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of the ended streams of a client, except the newest; more would delay its next results."""
+"""Maximum bytes of a client's ended streams besides the newest; they count toward the limit on results."""
 
 ENDED_SECONDS = 300.0
-"""How long an ended stream is kept; Neovim keeps an unfetched result as long."""
+"""How long an ended stream is kept; Neovim keeps a result that is not fetched as long."""
 
 
 class EventIds:
     """Makes and reads event ids, `<boot>-<n>`; one counter for the process makes them unique.
 
-    On a stream that answers requests the id also contains their ids, `<boot>-<n>.<requests>`. After a restart
-    of the bridge a client that resumes such a stream then gets an error for each request.
+    On a stream that answers requests, an event id also contains their ids: `<boot>-<n>.<requests>`. A client
+    that resumes the stream after a restart of the bridge then gets an error for each request.
     """
 
     def __init__(self, boot: str) -> None:
@@ -100,7 +100,7 @@ class Outbox:
     """Outgoing messages of one stream, for one reader at a time.
 
     Args:
-        ids: makes event ids; without it the stream is not resumable.
+        ids: makes event ids; None = the stream is not resumable.
         request_ids: ids of the requests that the stream answers.
 
     Attributes:
@@ -115,10 +115,10 @@ class Outbox:
         self._unsent_bytes = 0
         self._kept: deque[Event] = deque()
         self._kept_bytes = 0
-        self.position = self._floor = ids.next() if ids else 0
         # `_floor` is the number of the last event that was dropped from `_kept`.
+        self.position = self._floor = ids.next() if ids else 0
         self._wake = asyncio.Event()
-        self._turn = 0
+        self._reader = 0
         self._connected: Callable[[], bool] | None = None
 
     @property
@@ -129,11 +129,11 @@ class Outbox:
     @property
     def was_read(self) -> bool:
         """Whether there has ever been a reader."""
-        return self._turn > 0
+        return self._reader > 0
 
     @property
     def size(self) -> int:
-        """Bytes in memory. The kept and the unsent events overlap: both are the last ones."""
+        """Bytes in memory. Kept and unsent events overlap: the shorter list is the end of the longer one."""
         return max(self._kept_bytes, self._unsent_bytes)
 
     def push(
@@ -148,7 +148,7 @@ class Outbox:
             latest: instead replace the unsent ones with the same key.
         """
         if key is not None and latest:
-            self._drop_waiting(key)
+            self._drop_unsent(key)
         elif key is not None and any(event.key == key for event in self._unsent):
             return
         event = Event(self.ids.next() if self.ids else 0, data, droppable, key)
@@ -166,7 +166,7 @@ class Outbox:
 
     def hang_up(self) -> None:
         """Disconnects the reader; another may follow."""
-        self._turn += 1
+        self._reader += 1
         self._connected = None
         self._wake.set()
 
@@ -175,31 +175,31 @@ class Outbox:
         return number == self._floor or any(event.number == number for event in self._kept)
 
     def attach(self, connected: Callable[[], bool]) -> int:
-        """Makes the caller the reader, in place of any other.
+        """Makes the caller the only reader.
 
         Args:
             connected: whether the reader is still connected.
 
         Returns:
-            The reader's turn, for the methods below.
+            The number of this reader; the methods below take it.
         """
         self.hang_up()
         self._connected = connected
-        return self._turn
+        return self._reader
 
     def release(self) -> None:
-        """Detaches a disconnected reader; without a write its disconnect would not be noticed."""
+        """Detaches the reader if it has disconnected; checked regularly, since there may be no writes."""
         if self._connected is not None and not self.alive:
             self.hang_up()
 
-    def leave(self, turn: int) -> None:
-        """Detaches the reader at its own request."""
-        if turn == self._turn:
+    def leave(self, reader: int) -> None:
+        """Detaches this reader, unless another one has replaced it."""
+        if reader == self._reader:
             self._connected = None
 
-    def is_turn(self, turn: int) -> bool:
+    def is_current(self, reader: int) -> bool:
         """Whether this reader is still the current one."""
-        return turn == self._turn
+        return reader == self._reader
 
     def resume(self, number: int) -> None:
         """Queues the kept events after this one again."""
@@ -207,16 +207,16 @@ class Outbox:
         self._unsent_bytes = sum(len(event.data) for event in self._unsent)
         self.position = number
 
-    async def next(self, turn: int, seconds: float) -> Event | None:
-        """Waits for the event to write now; it stays queued until `wrote`.
+    async def next(self, reader: int, seconds: float) -> Event | None:
+        """Waits for the next event to write; it stays queued until `wrote`.
 
         Returns:
-            None when another reader took over, or the stream has ended and everything is written.
+            None when another reader has replaced this one, or when the stream has ended and all is written.
 
         Raises:
             TimeoutError: there was no event for `seconds`.
         """
-        while turn == self._turn:
+        while reader == self._reader:
             if self._unsent:
                 return self._unsent[0]
             if self.ended:
@@ -226,9 +226,9 @@ class Outbox:
                 await self._wake.wait()
         return None
 
-    def wrote(self, turn: int, event: Event) -> None:
+    def wrote(self, reader: int, event: Event) -> None:
         """Removes an event that the reader has written."""
-        if turn == self._turn and self._unsent and self._unsent[0] is event:
+        if reader == self._reader and self._unsent and self._unsent[0] is event:
             self._drop_first()
             self.position = event.number
 
@@ -256,8 +256,8 @@ class Outbox:
     def _overfull(self) -> bool:
         return len(self._unsent) > UNSENT_HARD or self._unsent_bytes > UNSENT_BYTES
 
-    def _drop_waiting(self, key: str) -> None:
-        """Drops unsent events with this key, except a first one that may be being written."""
+    def _drop_unsent(self, key: str) -> None:
+        """Drops unsent events with this key, except the first one, which a reader may be writing."""
         first = self._unsent[0] if self._unsent and self._connected is not None else None
         for event in [event for event in self._unsent if event.key == key and event is not first]:
             self._unsent.remove(event)
@@ -268,10 +268,10 @@ class Outbox:
 
 
 class Response(Protocol):
-    """Where the answer to a message is sent, and messages before it.
+    """The response that sends the answers to requests, and messages that precede them.
 
     Attributes:
-        outbox: of the stream that the response became; None while nothing was pushed.
+        outbox: outbox of the response as a stream; None while nothing was pushed.
     """
 
     outbox: Outbox | None
@@ -290,7 +290,7 @@ class Streams:
     """The standalone stream of a client, its open responses, and ended ones that it can resume.
 
     Args:
-        ids: makes event ids; None where streams cannot be resumed.
+        ids: makes event ids; None = streams cannot be resumed.
     """
 
     def __init__(self, ids: EventIds | None) -> None:

@@ -14,10 +14,10 @@ MIB = 1024 * 1024
 
 
 async def granted(room: Backpressure, size: int, seconds: float = 0.1) -> bool:
-    """Whether a turn is granted within this time."""
+    """Whether there is room within this time."""
     try:
         async with asyncio.timeout(seconds):
-            await room.turn(size, partial(asyncio.sleep, 0))
+            await room.run_when_room(size, partial(asyncio.sleep, 0))
             return True
     except TimeoutError:
         return False
@@ -42,7 +42,7 @@ async def test_a_result_uses_room_until_it_is_released() -> None:
 async def test_turns_are_granted_one_after_the_other() -> None:
     room = Backpressure()
     taken = asyncio.Event()
-    first = asyncio.ensure_future(room.turn(2 * MIB, partial(until, taken)))
+    first = asyncio.ensure_future(room.run_when_room(2 * MIB, partial(until, taken)))
     await asyncio.sleep(0)
     assert not await granted(room, 2 * MIB)
     assert await granted(room, MIB)
@@ -54,13 +54,13 @@ async def test_turns_are_granted_one_after_the_other() -> None:
 async def test_holders_are_asked_to_free_memory_while_a_result_waits() -> None:
     held, asked = [MAX_HELD_BYTES], list[int]()
 
-    def ease(size: int) -> None:
+    def free(size: int) -> None:
         asked.append(size)
         if len(asked) == 2:
             held[0] = 0
 
     room = Backpressure()
-    room.watch(lambda: held[0], ease)
+    room.watch(lambda: held[0], free)
     waiting = asyncio.ensure_future(granted(room, 2 * MIB))
     await asyncio.sleep(0.02)
     assert asked == [2 * MIB]

@@ -150,7 +150,7 @@ async def test_the_end_of_a_call_ends_its_question() -> None:
 
     task = asyncio.ensure_future(bench.ask("asks", ask))
     await asyncio.sleep(1)
-    bench.calls.cancel_reason(task, "client")
+    bench.calls.set_cancel_reason(task, "client")
     task.cancel()
     await asyncio.sleep(1)
     assert ended == ["asking"]
@@ -167,7 +167,7 @@ async def test_the_end_of_a_call_ends_its_question() -> None:
 @virtual
 async def test_without_a_way_to_the_client_a_question_is_answered_with_an_error() -> None:
     bench = Bench()
-    assert "cannot be asked" in (await bench.ask("asks")).text
+    assert "cannot answer questions" in (await bench.ask("asks")).text
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -302,7 +302,7 @@ async def test_a_call_is_cancelled_when_its_last_waiting_client_disconnects() ->
     attempts[0].cancel()
     await asyncio.sleep(1)
     assert bench.editor.cancels == []
-    bench.calls.cancel_reason(attempts[1], "client")
+    bench.calls.set_cancel_reason(attempts[1], "client")
     attempts[1].cancel()
     await asyncio.sleep(1)
     assert bench.editor.cancels == [("boot-1", "client")]

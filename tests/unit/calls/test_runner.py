@@ -335,7 +335,7 @@ async def test_cancelling_the_task_cancels_the_tool_once(reason: str | None) -> 
     call = bench.start("late")
     await asyncio.sleep(1)
     if reason is not None:
-        bench.calls.cancel_reason(call, reason)
+        bench.calls.set_cancel_reason(call, reason)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

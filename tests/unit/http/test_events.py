@@ -169,11 +169,11 @@ async def test_unsent_bytes_are_limited() -> None:
     for _ in range(40):
         outbox.push(piece)
     assert outbox._unsent_bytes <= UNSENT_BYTES
-    turn = outbox.attach(lambda: True)
+    reader = outbox.attach(lambda: True)
     for _ in range(40):
         outbox.push(piece)
         assert outbox._unsent_bytes <= UNSENT_BYTES + len(piece)
-    assert not outbox.is_turn(turn)
+    assert not outbox.is_current(reader)
     outbox.push(b"y" * (2 * UNSENT_BYTES))
     event = await outbox.next(outbox.attach(lambda: True), 1)
     assert event.data[:1] == b"y"
@@ -181,17 +181,17 @@ async def test_unsent_bytes_are_limited() -> None:
 
 async def test_the_latest_event_of_a_key_replaces_those_that_wait() -> None:
     stream = Outbox()
-    turn = stream.attach(lambda: True)
+    reader = stream.attach(lambda: True)
     for n, key in enumerate(("a", "a", "b", None, "a")):
         stream.push(str(n).encode(), key=key, latest=True)
     seen = []
     for _ in range(4):
-        event = await stream.next(turn, 1)
+        event = await stream.next(reader, 1)
         seen.append(event.data)
-        stream.wrote(turn, event)
+        stream.wrote(reader, event)
     assert seen == [b"0", b"2", b"3", b"4"]
     assert stream._unsent_bytes == 0
-    stream.leave(turn)
+    stream.leave(reader)
     for n in range(1000):
         stream.push(str(n).encode(), key="a", latest=True)
     assert [event.data for event in stream._unsent] == [b"999"]

@@ -5,8 +5,8 @@ BridgeError                 root: anything that the bridge raises on purpose
 ├── StartError              the start failed for another reason, such as a taken port (exit 1)
 ├── CommandError            a command of `mcp-tools` failed (cli/show.py)
 ├── ChangeError             a configuration file cannot be changed (client_config/change.py)
-└── EditorError             something between the bridge and the editor
-    ├── EditorGoneError     the channel is closed; nothing more can be asked
+└── EditorError             a request to the editor failed
+    ├── EditorGoneError     the channel is closed
     ├── NoAnswerError       a request was not answered before its deadline
     └── LuaError            the editor answered with an error (Lua threw, or an unknown method)
 

@@ -34,7 +34,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 
 
 @functools.cache
-def _fast() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
+def _codec() -> tuple[Callable[[bytes | str], Any], Callable[[Any], bytes], type[Exception]]:
     """Returns a decoder, an encoder and their exception; cached, since creating them is slow.
 
     The package is imported with the first message, since it takes a megabyte of memory.
@@ -126,17 +126,17 @@ def loads(text: bytes | str) -> Any:
         ValueError: it is not JSON or UTF-8, or has a number or a lone surrogate that cannot be represented.
         RecursionError: it is nested too deep.
     """
-    return _fast()[0](text)
+    return _codec()[0](text)
 
 
 def dumps(value: Any) -> bytes:
     """Returns compact JSON. Invalid UTF-8 from Neovim becomes `?`."""
     try:
-        data = _fast()[1](value)
+        data = _codec()[1](value)
         # msgspec encodes NaN and infinity as `null`; here they are an error.
         if type(value) is str or b"null" not in data:
             return data
-    except (_fast()[2], TypeError, ValueError, RecursionError):
+    except (_codec()[2], TypeError, ValueError, RecursionError):
         pass  # the standard library accepts more, such as lone surrogates
     text = _encode(value)
     try:
@@ -151,7 +151,7 @@ def result(id_: RequestId, value: Any) -> dict[str, Any]:
 
 
 def result_of_encoded(id_: RequestId, *parts: bytes) -> bytes:
-    """Returns the same as JSON text; `parts` are the JSON text of the value."""
+    """Returns `result` as JSON text; `parts` together are the JSON text of the value."""
     return b"".join((b'{"jsonrpc":"2.0","id":', dumps(id_), b',"result":', *parts, b"}"))
 
 

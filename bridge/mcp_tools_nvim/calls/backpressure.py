@@ -43,7 +43,7 @@ class Backpressure:
 
         Args:
             held: returns its bytes.
-            free: drops data of the given number of bytes if it can; the number may be negative.
+            free: drops the given number of bytes if it can; nothing if the number is not positive.
         """
         self._buffers.append((held, free))
 

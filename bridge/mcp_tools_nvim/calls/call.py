@@ -189,7 +189,7 @@ class Call:
             self.answered = True
             self.end(reply.outcome)
             return
-        # A reply may arrive after a later event: a call that has started is not waiting for approval.
+        # A reply may arrive after a later event; approval always precedes the start.
         if reply.state != "waiting_approval" or self.state not in ("running", "waiting_input"):
             self.state = reply.state
         if reply.size is not None:

@@ -81,7 +81,7 @@ class Calls:
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         self.answer_within = settings.limits.answer / 1000
-        # Differs in later bridges of this Neovim.
+        # Prefix of call ids, which must differ from those of earlier bridges of this Neovim.
         self._boot = boot or secrets.token_hex(6)
         self._count = 0
         self._calls: dict[str, Call] = {}
@@ -109,7 +109,7 @@ class Calls:
         self._reasons[task] = reason
 
     def cancel_like_current(self, task: asyncio.Task[Any]) -> None:
-        """Cancels `task` for the same reason as the current one."""
+        """Cancels `task` for the reason that the current task is cancelled for."""
         current = asyncio.current_task(self.loop)
         self._reasons[task] = (
             "disconnected" if current is None else self._reasons.pop(current, "disconnected")
@@ -117,7 +117,7 @@ class Calls:
         task.cancel()
 
     def detach(self, task: asyncio.Task[Any], call_id: str | None) -> Call | None:
-        """Stops the progress of a call, and returns it: the one with the id, or else the one of `task`."""
+        """Returns the call with `call_id`, or of `task` if that is None; its client gets no more progress."""
         known = self._calls.values() if call_id is None else filter(None, [self._calls.get(call_id)])
         call = next((call for call in known if call_id is not None or call.task is task), None)
         if call is not None:

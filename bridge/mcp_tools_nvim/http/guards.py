@@ -154,7 +154,7 @@ def has_token(values: HeaderValues, header: str, scheme: str | None, token: str)
 
 
 def json_guard(request: web.Request) -> web.Response | None:
-    """Returns 415 for a body that is not JSON or is compressed: a small one may expand to gigabytes."""
+    """Returns 415 for a body that is not JSON, or that is compressed and might expand to gigabytes."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING)
     if encoding is not None and encoding.strip().lower() != "identity":
         response = refusal(415, "Content-Encoding is not supported; send the body uncompressed")

@@ -87,7 +87,7 @@ class Bodies:
         return None if length <= limit else self._too_large(session, limit)
 
     def ready(self, request: web.Request) -> bytes | None:
-        """Returns the body if all of it has arrived, as usual; else None."""
+        """Returns the body if all of it has arrived, which is the usual case; else None."""
         content = request.content
         if not content.is_eof() or content.total_bytes > self._limit or content.exception() is not None:
             return None

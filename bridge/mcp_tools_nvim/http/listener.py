@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_UNAUTHENTICATED = 128
 """Maximum connections that have not sent a valid token; one more closes the oldest. So processes without
-the token cannot block clients with idle connections."""
+the token cannot use up all connections."""
 
 _EOF_SECONDS = 0.02
 
@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
 
     def on_request_done(self, request: web.BaseRequest) -> None:
         """Ends the request; the next byte starts another one."""
-        # Of a refused body aiohttp still reads the rest, before it closes the connection.
+        # aiohttp still reads the rest of a refused body before it closes the connection.
         self.busy, self.body = not request.content.is_eof(), None
         self.idle_since = self._loop.time()
 
@@ -158,10 +158,10 @@ READ_SECONDS = 30.0
 """A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
 
 UNREAD_SECONDS = 1.0
-"""The same while unread bytes exceed `MAX_UNREAD_BYTES` or other calls wait for memory (`Backpressure`)."""
+"""Used instead while unread bytes exceed `MAX_UNREAD_BYTES` or calls wait for memory (`Backpressure`)."""
 
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
-"""Maximum unread bytes of all clients; above it, the connections that are unread for longest are closed."""
+"""Maximum unread bytes of all clients; above it, connections are closed, the slowest first."""
 
 SHUTDOWN_SECONDS = 1.0
 """Time for handlers to end at shutdown, after their calls were cancelled."""
@@ -199,7 +199,7 @@ class Runner(web.ServerRunner):
         server = web.Server(
             handle,
             request_factory=make_request,
-            handler_cancellation=False,  # a lost connection does not cancel a call of the session era
+            handler_cancellation=False,  # a lost connection does not cancel a call of a session
         )
         super().__init__(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._app = app

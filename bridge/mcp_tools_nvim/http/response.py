@@ -66,7 +66,7 @@ async def write_stream(
         after: resume after this event; None = continue with unsent events.
         first: frames to write first.
         answers: the stream ends with an answer, which a client that closed its sending side may still read.
-        framed: use chunks; without them the end of the connection is no error, even if the bridge is killed.
+        framed: use chunks; otherwise clients cannot tell a killed bridge from a normal end.
     """
     if after is not None:
         outbox.resume(after)

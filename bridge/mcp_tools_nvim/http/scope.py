@@ -18,7 +18,7 @@ _HEADERS = "x-mcp-"
 _PARAMETER_WORDS = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Names that are refused as misspelled unless they are exact, in lower case without punctuation."""
+"""Letters of parameter names. A parameter with one of these is refused unless its spelling is exact."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})

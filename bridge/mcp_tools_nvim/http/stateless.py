@@ -91,7 +91,7 @@ class Stateless:
 
 
 def _agent(http: web.Request) -> str:
-    """Returns the agent's name by its User-Agent, for requests that declare none; "" if it is unknown."""
+    """Returns the agent's name from its User-Agent, for requests without a client name; "" if unknown."""
     name = http.headers.get(hdrs.USER_AGENT, "").partition("/")[0]
     return name if name == CLAUDE else ""
 

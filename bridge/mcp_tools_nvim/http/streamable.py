@@ -40,7 +40,7 @@ class StreamableHttp:
         events: makes event ids.
         responses: the responses in flight.
         agent: name of the terminal agent whose endpoint this is; only that agent's sessions are valid.
-        holder: digest of the client's own token, whose sessions alone are valid; None = the project's token.
+        holder: digest of a client's own token; only its sessions are valid. None = the project's token.
     """
 
     _sessions: Sessions
@@ -211,7 +211,7 @@ def fault_response(fault: jsonrpc.Fault) -> web.Response:
 
 
 def _lost_response(request_ids: list[jsonrpc.RequestId]) -> web.Response:
-    """Returns a stream that answers each request of a stream that cannot be resumed, with an error."""
+    """Returns a stream with an error as the answer to each request of a stream that cannot be resumed."""
     text = "The answer was lost in a restart or has expired; the request may have been carried out"
     errors = [jsonrpc.dumps(jsonrpc.error(id_, jsonrpc.INTERNAL_ERROR, text)) for id_ in request_ids]
     body = b"".join(b"event: message\ndata: " + error + b"\n\n" for error in errors)
@@ -219,7 +219,7 @@ def _lost_response(request_ids: list[jsonrpc.RequestId]) -> web.Response:
 
 
 def full_response() -> web.Response:
-    """Returns the response of a request for which no session can be opened."""
+    """Returns the response to a request for which no session can be opened."""
     message = "All sessions are in use; close one, or raise limits.sessions"
     return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
 

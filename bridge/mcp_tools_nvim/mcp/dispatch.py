@@ -22,7 +22,7 @@ from ..calls.arguments import fits
 from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, Sender, View
 
 MAX_TOKEN = 1024
-"""Maximum characters or bits of a progress token, which every notification repeats; others are ignored."""
+"""Maximum characters or bits of a progress token; longer ones are ignored, since each progress repeats them."""
 
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
@@ -53,9 +53,9 @@ class Dispatch:
     Attributes:
         store: dict that lives as long as the connection of a client without a session.
         encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
-        fast_outcome: outcome or exception of the fast path, which the handler makes the result from.
+        fast_outcome: outcome or exception of the fast path, from which the handler makes the result.
         scope: scope of the client.
-        agent: name of the client by its User-Agent, for requests that declare none; "" if unknown.
+        agent: name of the client from its User-Agent, for requests without a client name; "" if unknown.
     """
 
     request_id: jsonrpc.RequestId | None

@@ -1,4 +1,4 @@
-"""The kernel serves the requests of both eras, with and without sessions, with the SDK.
+"""The kernel: serves the requests of both eras, with and without sessions, on the SDK.
 
 It gets valid JSON-RPC messages, and returns results as dicts or a `Rejection`. Import it after `import_sdk`.
 """

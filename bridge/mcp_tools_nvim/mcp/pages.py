@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 class CursorError(ValueError):
-    """The server did not make the cursor."""
+    """The cursor is not from this server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def page(definitions: Definitions, cursor: str | None) -> tuple[list[dict[str, A
     between two pages does not cause others to be repeated or skipped.
 
     Raises:
-        CursorError: the server did not make the cursor.
+        CursorError: the cursor is not from this server.
     """
     start = 0 if cursor is None else bisect.bisect_right(definitions.names, _read_cursor(cursor))
     end = start + PAGE_SIZE
@@ -220,7 +220,7 @@ def _read_cursor(cursor: str) -> str:
 
 
 NOT_CACHEABLE: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-"""Members of a result in the stateless era that may change at any time."""
+"""Members that the stateless era requires in results that may change at any time."""
 
 _CACHED_PAGES = 64
 _MEMBERS = frozenset({"scheme", "mimeType", "tags"})

@@ -136,7 +136,7 @@ class BridgeServer(Server[Any]):
 
 @dataclass(slots=True)
 class Instructions:
-    """Replaces the instructions of clients with a scope by those for the tools that they see.
+    """Gives clients with a scope the instructions for the tools that they see.
 
     Args:
         editor: composes the instructions.

@@ -78,7 +78,7 @@ class Subscriptions:
         if error is not None:
             raise resource_error(context, uri, error)
         if uri in held or connection.state.get("closed"):
-            self._editor.unsubscribe(uri)  # meanwhile subscribed by another request, or closed
+            self._editor.unsubscribe(uri)  # another request was faster, or the session has ended
             return {}
         if (error := self._full(held)) is not None:  # other requests have added subscriptions meanwhile
             self._editor.unsubscribe(uri)

@@ -32,7 +32,7 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
 POLL_MS = 1000
-"""Polling interval that clients are asked for."""
+"""Polling interval that tasks recommend to their clients."""
 KEPT_SECONDS = 300.0
 """How long a result is kept after the end of its task."""
 MAX_KEPT = 128
@@ -204,7 +204,7 @@ class Tasks:
             task.work.cancel()
 
     def _end(self, id_: str) -> None:
-        """Cancels a task at the end of a session: the relay opens one for its client."""
+        """Cancels a task at the end of its client's session, if it has one (which the relay opens)."""
         if (task := self._tasks.get(id_)) is not None:
             self._stop(task, "session_closed")
 

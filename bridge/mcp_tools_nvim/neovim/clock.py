@@ -9,7 +9,7 @@ from __future__ import annotations
 
 NS = 1_000_000_000
 WINDOW = 30.0
-"""Seconds for which samples are used, at most twice: clocks of two machines drift, and stop in suspend."""
+"""Samples are dropped after one to two times this many seconds: clocks of two machines drift apart."""
 
 
 class EditorClock:

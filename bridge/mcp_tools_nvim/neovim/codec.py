@@ -62,7 +62,7 @@ def json_value(text: Any) -> Any:
 
 
 def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
-    """Converts a deadline by Neovim's clock; None = no limit."""
+    """Converts a deadline from Neovim's clock to the loop's clock; None = no limit."""
     return None if clock_ns is None else clock.to_local(int(clock_ns))
 
 

@@ -35,7 +35,7 @@ from .rpc import Channel, connect
 T = TypeVar("T")
 
 ANSWER_WITHIN = 10.0
-"""Timeout of verbs in seconds: they only read tables, unless Neovim's main thread is busy."""
+"""Timeout of verbs in seconds: they take that long only if Neovim's main thread is busy."""
 
 TICK = 0.002
 """Maximum seconds by which the loop's clock is behind: uvloop rounds its time down to milliseconds."""
@@ -52,8 +52,8 @@ logger = logging.getLogger(__name__)
 class NvimEditor:
     """A connection to Neovim, made by `open`.
 
-    Requests return a future, so that a caller needs no additional task; it fails with an `EditorError`.
-    Cancelling it only stops waiting for the answer.
+    Requests return a future, so that a caller needs no additional task. The future fails with `EditorError`;
+    cancelling it only stops waiting for the answer.
 
     Attributes:
         closed: done when the connection is closed; never fails.
@@ -95,7 +95,7 @@ class NvimEditor:
         return self._channel.congested
 
     async def drain(self, until: float) -> bool:
-        """Waits until Neovim reads again, at most until `until`; returns whether it does."""
+        """Waits until Neovim reads again or the time is `until`; returns whether Neovim reads."""
         return await self._channel.drain(until)
 
     async def settle(self, within: float) -> None:

@@ -116,7 +116,7 @@ class Channel(asyncio.Protocol):
             self._send(self._pack((_NOTIFICATION, method, args)), not self._pending)
 
     async def drain(self, until: float) -> bool:
-        """Waits until Neovim reads again, at most until `until`; returns whether it does."""
+        """Waits until Neovim reads again or the time is `until`; returns whether Neovim reads."""
         if not self.congested:
             return True
         waiter: asyncio.Future[None] = self._loop.create_future()

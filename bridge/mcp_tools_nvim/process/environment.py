@@ -112,7 +112,7 @@ def _first_line(descriptor: int, patience: float) -> str:
         except OSError:
             pass  # closed
 
-    # A thread, since it can time out on every system: a pipe whose writer sends nothing must not block.
+    # Only a thread can time out on every system; a writer that sends nothing must not block the start.
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     reader.join(patience)

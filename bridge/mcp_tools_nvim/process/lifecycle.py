@@ -47,7 +47,7 @@ END_WITH_EDITOR = 0.7
 END_BY_SIGNAL = 1.8
 """Seconds for the same after a signal; the documented maximum is 3 s."""
 SHUTDOWN_GRACE = 0.5
-"""Seconds to wait for calls before they are ended: the tool that restarts the bridge is about to end."""
+"""Seconds for calls to end before they are cancelled, such as the one whose tool restarts the bridge."""
 FLUSH_TIMEOUT = 0.3
 """Seconds to notify Neovim of cancelled calls."""
 END_MOUNTS = 0.6

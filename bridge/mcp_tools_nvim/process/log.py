@@ -29,7 +29,7 @@ class LogHandler(logging.Handler):
         self._torn = False
         try:
             kind = os.fstat(fd).st_mode
-            # A reader that hangs must not block the bridge. Not on a terminal: other processes share it.
+            # A reader that hangs must not block the bridge. On a terminal, this would affect other processes.
             if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
                 os.set_blocking(fd, False)
         except OSError:

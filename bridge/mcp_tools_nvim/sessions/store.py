@@ -31,7 +31,7 @@ MAX_SAVED = 4096
 """Maximum number of files: some clients open a session for every call. The oldest are deleted."""
 
 TIDY_EVERY = 64
-"""Old files are deleted when the first of this many sessions is saved."""
+"""Old files are deleted when a process saves its first session, and then once per this many."""
 
 _KEY_LABEL = b"mcp-tools.nvim saved sessions 1"
 _ID = re.compile(r"[0-9a-f]{32}")

@@ -30,13 +30,13 @@ MAX_DIGITS = 19
 
 MAX_REQUEST_IDS_CHARS = 4096
 """Maximum characters of the request ids in an event id; longer lists are left out. The client sends the event
-id in a header, which may have 8190 bytes."""
+id in a header, of at most 8190 bytes."""
 
 ENDED_STREAMS = 16
 """Maximum number of ended response streams that a client can still resume."""
 
 ENDED_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of a client's ended streams besides the newest; they count toward the limit on results."""
+"""Maximum bytes of a client's ended streams besides the newest; they use up the limit of `Backpressure`."""
 
 ENDED_SECONDS = 300.0
 """How long an ended stream is kept; Neovim keeps a result that is not fetched as long."""

@@ -151,7 +151,7 @@ def result(id_: RequestId, value: Any) -> dict[str, Any]:
 
 
 def result_of_encoded(id_: RequestId, *parts: bytes) -> bytes:
-    """Returns `result` as JSON text; `parts` together are the JSON text of the value."""
+    """Returns `result` as JSON text; `parts` are the JSON text of the value."""
     return b"".join((b'{"jsonrpc":"2.0","id":', dumps(id_), b',"result":', *parts, b"}"))
 
 

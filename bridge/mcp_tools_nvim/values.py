@@ -15,7 +15,7 @@ PROTOCOL = 1
 """Number of the wire protocol; `hello` refuses another one."""
 
 LARGE = 64 * 1024
-"""Bytes of a result above which Neovim returns only its size until the bridge requests the whole."""
+"""Neovim returns only the size of results above this many bytes, until the whole is requested."""
 
 MAX_CLIENT_NAME = 200
 """Maximum characters of a client's name."""

@@ -109,7 +109,7 @@ def _has_too_many_names(value: Any) -> bool:
 
 
 def _faults(arguments: dict[str, Any]) -> Iterator[FieldError]:
-    """Finds the faults in arguments, which must have at most `MAX_VALUES` values."""
+    """Finds the faults in at most `MAX_VALUES` values."""
     stack: list[tuple[Any, str]] = [(arguments, "")]
     while stack:
         value, path = stack.pop()

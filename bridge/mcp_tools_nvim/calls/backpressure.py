@@ -1,6 +1,6 @@
 """Back pressure: fetches large results from Neovim one at a time, and only while there is room in memory.
 
-The bytes in use are computed from the objects that exist, so nothing has to be released explicitly.
+The bytes in use are computed from existing objects, so nothing has to be released explicitly.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Backpressure:
     async def run_when_room(self, size: int, take: Callable[[], Awaitable[None]]) -> None:
         """Waits for room for a result of `size` bytes, then awaits `take`; one at a time.
 
-        For a result above the limit, there is room when nothing else is in memory.
+        A result above the limit has room when nothing else is held.
         """
         small = size <= SMALL
         limit = self.limit + (RESERVE if small else 0)

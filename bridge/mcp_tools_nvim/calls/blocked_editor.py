@@ -21,9 +21,9 @@ SILENCE = 0.05
 MODE_EVERY = 0.1
 """Seconds between requests of a blocked Neovim's mode."""
 MODE_WITHIN = 2.0
-"""Seconds to wait for a blocked Neovim's mode; without an answer, Neovim is busy."""
+"""Seconds to wait for the mode; without an answer, Neovim is busy."""
 MODE_FOR_ERROR = 0.25
-"""Seconds to wait for the mode, to name it in the error of a call that was sent but did not start."""
+"""Seconds to wait for the mode, to name it in the error of a call that did not start."""
 REPORT_EVERY = 1.0
 """Minimum seconds between notices to the user about a blocked Neovim."""
 

@@ -23,7 +23,7 @@ from ..values import (
 HEARTBEAT = 10.0
 """Maximum seconds between progress notifications; clients have timeouts of 60 s or less."""
 APPROVAL_BEAT = 1.0
-"""Seconds after which the client is first notified that its call waits for the user's approval."""
+"""Seconds until the client is first notified that its call awaits approval."""
 DEADLINE_SLACK = 2.0
 """Seconds after Neovim's deadline at which the bridge stops waiting."""
 FETCH_TIMEOUT = 30.0
@@ -62,7 +62,7 @@ class Observer(Protocol):
 
 
 class NullObserver:
-    """Ignores the events of a call, such as a parked one."""
+    """Ignores the events of a call."""
 
     def progress(self, p: Progress) -> None:
         """Does nothing."""
@@ -82,23 +82,23 @@ class Call:
         request: the request.
         observer: receives progress and log messages.
         ask: asks the client for inputs; None = the client must send the request again with its answers.
-        state: last known state; for an ended call, the state before the end.
+        state: last known state before the end.
         outcome: how the call ended. The call has ended if and only if it is set.
         answered: the outcome is from Neovim, which keeps the result until it is acknowledged.
         deadline: when the bridge stops waiting: Neovim's deadline + `DEADLINE_SLACK`.
         progress: the last progress that the observer got.
         next_beat: when the next heartbeat is due.
-        inputs: an open question that the client has not been sent yet.
+        inputs: an open question, not sent to the client yet.
         size: bytes of a large result that must be fetched: the tool has ended, the call has not.
         task: the task that the client waits for, or has waited for.
-        is_followed: a task waits for the end of the call, in waiting.py.
+        is_followed: a task waits for its end, in waiting.py.
         poll: the poll in flight.
         polls: number of polls.
-        next_poll: when the next poll is due; set when the wait begins, or by a `wake` event before.
+        next_poll: when the next poll is due; set when the wait begins, or by a `wake` event.
         taking: task that fetches a large result as soon as there is room.
         asking: task that asks the client.
         was_parked: the call is or was parked.
-        absence: timer of a parked call, while no request of its client waits for it.
+        absence: timer of a parked call, until its client continues it.
         attempt: task that all retries of the client wait for.
         retries: number of retries that wait for `attempt`.
     """
@@ -208,7 +208,7 @@ class Call:
             self._notify_follower()
 
     def _take_inputs(self, inputs: Inputs | None, withdrawn: int) -> None:
-        """Updates the open question. Replies and `wake` events may arrive in the wrong order."""
+        """Updates the open question. Replies and events may arrive in the wrong order."""
         self._withdrawn = max(self._withdrawn, withdrawn)
         if self.inputs is not None and self.inputs.seq <= self._withdrawn:
             self.inputs = None
@@ -247,7 +247,7 @@ class Call:
         self.absence = None
 
     def advance(self, new: Progress) -> None:
-        """Passes new progress to the observer, raised if it is not above the last."""
+        """Passes new progress to the observer; always raises it."""
         if new.seq > self.progress.seq:
             least = _slightly_above(self.progress.done)
             self._show(

@@ -29,7 +29,7 @@ class Parking:
     Args:
         editor: cancels a call after the timeout.
         seconds: timeout of a parked call.
-        unclaimed: seconds for which the outcome of a call that ended while it was parked is kept.
+        unclaimed: seconds to keep the outcome of a call that ended while parked.
         remove: removes a call.
     """
 
@@ -79,7 +79,7 @@ class Parking:
             call.retries -= 1
 
     def keep(self, call: Call) -> None:
-        """Keeps the outcome of a call that was parked, since its client may retry."""
+        """Keeps the outcome of a parked call for a retry of its client."""
         if not call.was_parked or call.outcome is None:
             return
         self._kept[call.id] = call.outcome

@@ -3,8 +3,7 @@
 A call may ask its client for inputs: with `Ask` while `run` waits, or by ending `run_attempt` as `Parked`,
 after which the client sends the request again with its answers (`resume`, parking.py).
 
-For most calls, Neovim's reply to `execute` has the outcome, so no task or timer is needed; for the others,
-see waiting.py.
+Most calls end with Neovim's reply to `execute`, without a task or timer; waiting.py has the others.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Calls:
         self._limit = settings.limits.calls
         self._timeout = settings.tool_timeout
         self.answer_within = settings.limits.answer / 1000
-        # Prefix of call ids, which must differ from those of earlier bridges of this Neovim.
+        # Makes call ids unique among all bridges of this Neovim.
         self._boot = boot or secrets.token_hex(6)
         self._count = 0
         self._calls: dict[str, Call] = {}
@@ -105,11 +104,11 @@ class Calls:
         return len(self._calls)
 
     def set_cancel_reason(self, task: asyncio.Task[Any], reason: str) -> None:
-        """Sets the reason for cancelling `task`, before it is cancelled; the default is `disconnected`."""
+        """Sets the reason for the coming cancellation of `task`; the default is `disconnected`."""
         self._reasons[task] = reason
 
     def cancel_like_current(self, task: asyncio.Task[Any]) -> None:
-        """Cancels `task` for the reason that the current task is cancelled for."""
+        """Cancels `task` for the reason of the current task's cancellation."""
         current = asyncio.current_task(self.loop)
         self._reasons[task] = (
             "disconnected" if current is None else self._reasons.pop(current, "disconnected")
@@ -251,7 +250,7 @@ class Calls:
         """Ends all calls now, and later ones when they start.
 
         Args:
-            reason: `editor_gone`; or `shutdown` or `disconnected`, which Neovim gets with `cancel_task`.
+            reason: `editor_gone`, or what Neovim gets: `shutdown` or `disconnected`.
         """
         if self._stopped is not None:
             return
@@ -279,7 +278,7 @@ class Calls:
             call.start(deadline)
 
     def wake(self, task_id: str, reply: Reply | None) -> None:
-        """Handles the event that a call has changed; without `reply`, requests its state."""
+        """Handles a change of a call; without `reply`, requests its state."""
         call = self._calls.get(task_id)
         if call is not None:
             self._follower.on_wake(call, reply)

@@ -1,4 +1,4 @@
-"""Waits for the end of started calls: handles `wake` events, polls, heartbeats and the deadline."""
+"""Waits for the end of a started call, with events, polls, heartbeats and the deadline."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Follower:
     def answer(self, call: Call, seq: int, answers: dict[str, Any]) -> None:
         """Passes the client's answers to Neovim."""
         answers = {key: answer if fits(answer) else _TOO_MANY_VALUES for key, answer in answers.items()}
-        # Even without a reply, Neovim may have the answers; polls then show that the call continues.
+        # Without a reply, Neovim may still have the answers; polls show when the call continues.
         reply = self._editor.answer(call.id, seq, answers)
         reply.add_done_callback(lambda reply: self._on_reply(call, reply))
 

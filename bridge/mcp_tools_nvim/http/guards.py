@@ -1,4 +1,4 @@
-"""Guards: checks of a request's head, such as Host, Origin and media types, before its body is read.
+"""Guards: checks of Host, Origin, token and media types, before the body of a request is read.
 
 `app.py` lists them in order.
 """
@@ -138,7 +138,7 @@ HeaderValues = Callable[[str], Sequence[str]]
 
 
 def header_values(request: web.Request) -> HeaderValues:
-    """Returns a function that looks up the headers of a request."""
+    """Returns the look-up of a request's headers."""
     return lambda name: request.headers.getall(name, ())
 
 

@@ -58,7 +58,7 @@ class Parts:
 
 
 BODY_SECONDS = 30.0
-"""Maximum time to read a body; no client on this machine needs half a minute for 4 MiB."""
+"""Maximum time for a body; no client on this machine needs half a minute for 4 MiB."""
 
 ANSWER_GROWTH = 2
 """Maximum size of an answer per byte of a file in it: base64 adds a third, JSON escapes usually less."""
@@ -123,7 +123,7 @@ class Bodies:
 VERSION_HEADER = istr("Mcp-Protocol-Version")
 MAX_NONCE = 256
 DRAIN_SECONDS = 0.5
-"""Maximum time at shutdown to answer cancelled calls."""
+"""Time at shutdown to answer cancelled calls."""
 
 
 class Loader:

@@ -1,4 +1,4 @@
-"""HTTP with SSE (protocol version 2024-11-05): GET opens the stream to the client, POST receives messages."""
+"""HTTP with SSE (version 2024-11-05): GET opens the stream to the client, POST receives messages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _HEADERS = "x-mcp-"
 _PARAMETER_WORDS = frozenset(
     {"tool", "tools", "toolset", "toolsets", "excludetools", "readonly", "catalogue", "catalog", "catalogs"}
 )
-"""Letters of parameter names. A parameter with one of these is refused unless its spelling is exact."""
+"""Parameter names as letters only. Parameters with these letters are refused if misspelled."""
 
 _ALL = "all"
 _YES, _NO = frozenset({"true", "1", "yes", "on"}), frozenset({"false", "0", "no", "off"})

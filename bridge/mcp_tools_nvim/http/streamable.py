@@ -28,7 +28,7 @@ SESSION_HEADER = istr("Mcp-Session-Id")
 LAST_EVENT_HEADER = istr("Last-Event-ID")
 
 RETRY_AFTER_SECONDS = 10
-"""Seconds after which a refused client should try again: usually a session can be dropped by then."""
+"""Seconds until a refused client should retry: usually a session can be dropped by then."""
 
 
 @dataclass(slots=True)
@@ -219,7 +219,7 @@ def _lost_response(request_ids: list[jsonrpc.RequestId]) -> web.Response:
 
 
 def full_response() -> web.Response:
-    """Returns the response to a request for which no session can be opened."""
+    """Returns the response when no session can be opened."""
     message = "All sessions are in use; close one, or raise limits.sessions"
     return refusal(503, message, code=jsonrpc.INTERNAL_ERROR, Retry_After=str(RETRY_AFTER_SECONDS))
 

@@ -22,7 +22,7 @@ from ..calls.arguments import fits
 from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, Sender, View
 
 MAX_TOKEN = 1024
-"""Maximum characters or bits of a progress token; longer ones are ignored, since each progress repeats them."""
+"""Maximum characters or bits of a progress token, which each notification repeats; else it is ignored."""
 
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)
@@ -40,7 +40,7 @@ class Push(Protocol):
 
 
 class KeyedPush(Push, Protocol):
-    """Sends a message over a stream that may be without a reader for a long time."""
+    """Sends a message over a stream that may lack a reader for long."""
 
     def __call__(self, data: bytes, *, droppable: bool = False, key: str | None = None) -> None:
         """`key`: skip the message while an unsent one has the same key."""
@@ -53,7 +53,7 @@ class Dispatch:
     Attributes:
         store: dict that lives as long as the connection of a client without a session.
         encoded: the result as JSON text in parts, set by a handler; replaces its returned dict.
-        fast_outcome: outcome or exception of the fast path, from which the handler makes the result.
+        fast_outcome: outcome or exception of the fast path, for the handler.
         scope: scope of the client.
         agent: name of the client from its User-Agent, for requests without a client name; "" if unknown.
     """

@@ -150,7 +150,7 @@ async def ask(dispatch: Dispatch, seconds: float, requests: dict[str, Any]) -> d
     """Sends all questions of a call to the client of a session and returns the answers.
 
     Args:
-        dispatch: dispatch of the client's request, over whose stream the questions are sent.
+        dispatch: belongs to the client's request; the questions are sent over its stream.
         seconds: timeout of methods not in SLOW_METHODS.
         requests: `{key: {method, params?}}`.
     """

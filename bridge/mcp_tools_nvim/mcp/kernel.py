@@ -267,7 +267,7 @@ class Kernel:
     def _client(self, route: InboundModernRoute, peer: Peer | None, store: dict[str, Any]) -> _Client:
         """Returns the SDK's objects for a stateless client, cached while its identity stays the same.
 
-        They need no clean-up after a request, since handlers add functions for that to sessions only.
+        They need no clean-up after a request: handlers add such functions to sessions only.
         """
         key = None if peer is None else peer.connection.session_id
         identity = (route.protocol_version, route.client_info, route.client_capabilities, key)

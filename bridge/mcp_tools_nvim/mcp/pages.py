@@ -32,7 +32,7 @@ DEADLINE_SECONDS = 2.0
 """Maximum wait for Neovim's list; then the cached one is served."""
 
 LOADING_SECONDS = 0.02
-"""Interval at which the list is requested while Neovim is loading definitions."""
+"""Interval of requests for the list while Neovim is loading definitions."""
 
 MAX_VIEWS = 16
 """Maximum cached lists for clients with different scopes."""
@@ -128,7 +128,7 @@ class DefinitionList:
                 logger.debug("no list of %s: %s", self._kind, failure)
 
     async def has_changed(self) -> bool:
-        """Whether the list differs from the announced one, or may differ because Neovim has not answered."""
+        """Whether the list differs from the announced one; also True if Neovim does not answer."""
         before = self.announced
         await self.ensure()
         if self.stale or self.current is None:
@@ -193,8 +193,8 @@ class Views:
 def page(definitions: Definitions, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     """Returns the definitions after `cursor`, and the cursor of the next page, if there is one.
 
-    A cursor contains the name of the last definition of its page. So a definition that is added or removed
-    between two pages does not cause others to be repeated or skipped.
+    A cursor contains the name of the last definition of its page, so a change between two pages does not
+    cause other definitions to be repeated or skipped.
 
     Raises:
         CursorError: the cursor is not from this server.

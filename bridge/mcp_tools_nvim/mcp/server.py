@@ -38,7 +38,7 @@ from .tasks import EXTENSION as TASKS_EXTENSION
 from .tasks import Tasks
 
 CHANGE_DELAY_SECONDS = 0.05
-"""Changes within this time, such as registrations by one plugin, are announced together."""
+"""Changes within this time are announced together: registrations come in bursts."""
 
 INSTRUCTIONS_SECONDS = 1.0
 """Maximum wait for the instructions of a scope."""
@@ -150,7 +150,7 @@ class Instructions:
 
     def middleware(self, ctx: RequestContext, call_next: CallNext) -> Awaitable[HandlerResult]:
         """Changes the results of `initialize` and `server/discover`."""
-        if ctx.method == "initialize":  # the connection does not have the client's name yet
+        if ctx.method == "initialize":  # the connection has no client name yet
             info = (ctx.params or {}).get("clientInfo")
             client = info.get("name") if isinstance(info, dict) else ""
             view = View(client if isinstance(client, str) else "", dispatch_of(ctx).scope)
@@ -163,7 +163,7 @@ class Instructions:
 
     async def _replaced(self, ctx: RequestContext, call_next: CallNext, view: View) -> HandlerResult:
         result = await call_next(ctx)
-        # If Neovim does not answer, the instructions for all tools are returned.
+        # Without an answer, the instructions for all tools are returned.
         with contextlib.suppress(EditorError, TimeoutError):
             async with asyncio.timeout(INSTRUCTIONS_SECONDS):
                 names = await self._tools.names(view)

@@ -39,7 +39,7 @@ class Skills:
 
     def __init__(self, instructions: str) -> None:
         text = f"---\nname: {NAME}\ndescription: {json.dumps(_DESCRIPTION)}\n---\n\n{instructions}\n"
-        content = text.encode(errors="replace")  # the project's name may have bytes that are not UTF-8
+        content = text.encode(errors="replace")  # the project's name may not be UTF-8
         self.text = content.decode()
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         self._entry = {

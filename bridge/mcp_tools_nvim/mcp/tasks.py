@@ -32,7 +32,7 @@ EXTENSION = "io.modelcontextprotocol/tasks"
 METHODS = frozenset({"tasks/get", "tasks/update", "tasks/cancel"})
 
 POLL_MS = 1000
-"""Polling interval that tasks recommend to their clients."""
+"""Recommended polling interval."""
 KEPT_SECONDS = 300.0
 """How long a result is kept after the end of its task."""
 MAX_KEPT = 128
@@ -64,7 +64,7 @@ class Task:
     Attributes:
         id: 128 random bits.
         owner: the client that made the call.
-        work: asyncio task that runs the call until its end or its next question.
+        work: runs the call until its end or its next question.
         version: protocol version of the call's result.
         call: the call.
         ended_at: monotonic time.
@@ -82,7 +82,7 @@ class Task:
         self.follow(work)
 
     def follow(self, work: asyncio.Task[Result]) -> None:
-        """Sets the asyncio task that continues the call."""
+        """Sets the task that continues the call."""
         self.work, self.answers = work, {}
         work.add_done_callback(lambda _: self.note_change())
 
@@ -93,7 +93,7 @@ class Task:
             self.ended_at = time.monotonic()
 
     def note_end(self) -> None:
-        """Records the end of the call, if it ended while its question was open."""
+        """Records the end of a call that ended with an open question."""
         if self.ended_at is None and self.work.done() and self.question is None:
             self.note_change()
 
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the call ended, even if that was while it was parked."""
+        """How the call ended, even if it was parked."""
         result = self.result
         return self.call.outcome if isinstance(result, Parked) else result
 
@@ -204,7 +204,7 @@ class Tasks:
             task.work.cancel()
 
     def _end(self, id_: str) -> None:
-        """Cancels a task at the end of its client's session, if it has one (which the relay opens)."""
+        """Cancels a task at the end of its session, which only clients of the relay have."""
         if (task := self._tasks.get(id_)) is not None:
             self._stop(task, "session_closed")
 
@@ -280,7 +280,7 @@ def _owner(caller: Caller) -> tuple[Any, ...]:
 
 
 def _key(parked: Parked, key: str) -> str:
-    """Returns a key for a request that is unique among all questions of its task."""
+    """Returns a request's key, unique among all questions of its task."""
     return f"{parked.inputs.seq}.{key}"
 
 

@@ -38,7 +38,7 @@ class EditorClock:
         """
         lower, upper = clock - int(received * NS) - 1, clock - int(sent * NS)
         if self._now_bound is None or upper < self.offset:
-            # Neovim's clock has stopped for a while (its machine was suspended): earlier bounds are too high.
+            # Neovim's clock was stopped (its machine was suspended): earlier bounds are too high.
             self._now_bound, self._old_bound, self._since = lower, None, received
         elif received - self._since > WINDOW:
             self._old_bound = self._now_bound if received - self._since < 2 * WINDOW else None

@@ -42,7 +42,7 @@ _TRANSPORTS = {"http", "websocket", "unix"}
 
 
 def clean(text: str) -> str:
-    """Replaces bytes that are not UTF-8; only for texts that are displayed, not for results."""
+    """Replaces bytes that are not UTF-8; for texts that are displayed, not for results."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -62,7 +62,7 @@ def json_value(text: Any) -> Any:
 
 
 def deadline(clock_ns: Any, clock: EditorClock) -> float | None:
-    """Converts a deadline from Neovim's clock to the loop's clock; None = no limit."""
+    """Converts a deadline to the loop's clock; None = no limit."""
     return None if clock_ns is None else clock.to_local(int(clock_ns))
 
 

@@ -18,7 +18,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
     ("c", "its command line waits for a key: press Esc in it"),
     ("t", "its terminal mode waits for a key: press Esc in it"),
 )
-"""Prefixes of modes (`:help mode()`); the first match applies."""
+"""The first matching prefix applies; see `:help mode()`."""
 
 
 def advice(mode: Mode | None) -> str:

@@ -38,7 +38,7 @@ ANSWER_WITHIN = 10.0
 """Timeout of verbs in seconds: they take that long only if Neovim's main thread is busy."""
 
 TICK = 0.002
-"""Maximum seconds by which the loop's clock is behind: uvloop rounds its time down to milliseconds."""
+"""Maximum seconds by which the loop's clock is behind: uvloop rounds down to milliseconds."""
 
 _VERB = "return require('mcp-tools.rpc').%s(...)"
 _CLOCK = "return vim.uv.hrtime()"
@@ -101,13 +101,13 @@ class NvimEditor:
     async def settle(self, within: float) -> None:
         """Waits at most `within` seconds until Neovim has handled everything that was sent.
 
-        Call it before `close`: Neovim drops messages that it has not handled when the channel closes.
+        Neovim drops messages that it has not handled when the channel closes.
         """
         with contextlib.suppress(EditorError):
             await self._read_clock(self._channel.time() + within)
 
     async def leave(self, within: float) -> None:
-        """Requests that Neovim end the remaining calls of this connection; waits at most `within` seconds."""
+        """Requests that Neovim end the calls of this connection; waits at most `within` seconds."""
         with contextlib.suppress(EditorError):
             await self._request("lost", (self._channel_id,), lambda _: None, self._channel.time() + within)
 
@@ -176,8 +176,8 @@ class NvimEditor:
 
         Args:
             task_id: id of the call.
-            since: `seq` of the last progress that was received.
-            whole: include a result above `LARGE`; otherwise, and by other verbs, only its size is returned.
+            since: `seq` of the last received progress.
+            whole: include a result above `LARGE`, of which other verbs return only the size.
         """
         args = (task_id, since) if whole else (task_id, since, LARGE)
         return self._reply("get_result", args)

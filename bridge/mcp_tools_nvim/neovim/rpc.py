@@ -104,7 +104,7 @@ class Channel(asyncio.Protocol):
             return future
         alone = not self._pending
         self._pending[request_id] = (future, decode, give_up, method)
-        # One timer for all deadlines, moved only if the new one is nearer: most requests do not set a timer.
+        # One timer for all deadlines, moved only if the new one is nearer, which is rare.
         if give_up < self._alarm_at:
             self._set_alarm(give_up)
         self._send(data, alone)

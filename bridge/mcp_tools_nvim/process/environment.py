@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from ..errors import ConfigurationError
 
 _PRIVATE = ("MCP_AUTH_TOKEN", "MCP_TOOLS_LAUNCH", "NVIM_LISTEN_ADDRESS", "NVIM")
-"""Variables that child processes, such as those of tools, must not inherit."""
+"""Variables that child processes must not inherit."""
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
 _STDIN_PATIENCE = 10.0
-"""Seconds to wait for the token; Neovim waits longer than that for the bridge."""
+"""Seconds to wait for the token; Neovim waits longer than that."""
 _STDIN_BYTES = 4096
 
 
@@ -34,7 +34,7 @@ class Environment:
         tool_timeout: MCP_TOOL_TIMEOUT in ms, 0 = no limit; None = the plugin's option.
         port_fallback: MCP_TOOLS_PORT_FALLBACK: use the next free port if the wanted one is taken.
         instance_dir: MCP_TOOLS_INSTANCE_DIR, the directory of instance files.
-        launch: MCP_TOOLS_LAUNCH, the id by which Neovim recognizes the process that it started.
+        launch: MCP_TOOLS_LAUNCH, Neovim's id for the process that it started.
     """
 
     address: str
@@ -57,7 +57,7 @@ def take(
     Args:
         environ: usually `os.environ`; it is changed.
         terminal: the output is a terminal, so a token may be generated and shown.
-        stdin: descriptor to read the token from if MCP_TOOLS_TOKEN_STDIN is set; empty afterwards.
+        stdin: descriptor of the token if MCP_TOOLS_TOKEN_STDIN is set; empty afterwards.
         patience: seconds to wait for the token.
 
     Raises:

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 HELLO_WITHIN = 600.0
 """Seconds for Neovim's first answer: a prompt at its start may block it."""
 HELLO_PATIENCE = 2.0
-"""Seconds after which the bridge logs that it waits for the first answer."""
+"""Seconds until the log reports this wait."""
 END_WITH_EDITOR = 0.7
 """Seconds to send the last answers to clients after Neovim has exited; the documented maximum is 1 s."""
 END_BY_SIGNAL = 1.8
@@ -51,10 +51,10 @@ SHUTDOWN_GRACE = 0.5
 FLUSH_TIMEOUT = 0.3
 """Seconds to notify Neovim of cancelled calls."""
 END_MOUNTS = 0.6
-"""Seconds after which mounted servers that have not ended are killed."""
+"""Seconds until mounted servers that have not ended are killed."""
 FOREIGN_AFTER = 5
-"""Number of checks in a row without a proof after which the process at the wanted port is considered foreign:
-a busy bridge may fail to answer one or two."""
+"""Checks in a row without a proof until the process at the wanted port is considered foreign: a busy bridge
+may fail to answer one or two."""
 REPORT_AFTER = 0.25
 """Seconds in which changes of sessions are collected for one report."""
 
@@ -197,7 +197,7 @@ async def _serve(
     await runner.setup()
     await runner.listen(claim.socket)
     await agents.open()
-    # These objects live until the process ends; later collections can skip them.
+    # These objects live until the exit; later collections can skip them.
     gc.freeze()
     gc.enable()
     _print_ready(claim.port)

@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 def main() -> None:
     """Runs the bridge; does not return."""
-    # Until the event loop sets its handlers, a signal ends the process with exit code 0.
+    # Before the event loop has its handlers, a signal exits with 0, too.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
-    # Imports make little garbage; lifecycle.py enables the collector again.
+    # Imports make little garbage; lifecycle.py enables it again.
     gc.disable()
     from . import log
 
@@ -63,7 +63,7 @@ def _run_loop(life: Coroutine[Any, Any, None]) -> None:
 
 
 def _leave(code: int) -> None:
-    """Exits immediately: a thread that is importing the SDK must not delay the exit."""
+    """Exits without waiting for threads: one may be importing the SDK."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""Claims a port at start-up; if that is not the wanted port, claims the wanted one as soon as it is free."""
+"""Claims a port at start-up; if the wanted one is taken, claims it later, when it is free."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..values import Limits
 
 IDLE_SECONDS = 30 * 60.0
-"""A session idle for longer is dropped from memory; a request with its id revives it."""
+"""A session idle for longer is dropped from memory; its id revives it."""
 
 MAX_ENDED_BYTES = 64 * 1024 * 1024
 """Maximum bytes of ended streams of all sessions; above it the oldest are dropped."""
@@ -39,7 +39,7 @@ MISSED_NOTIFICATIONS = (
     "notifications/resources/list_changed",
     "notifications/prompts/list_changed",
 )
-"""Sent to the client of a revived session, which may have missed them."""
+"""Sent after a session is revived: its client may have missed them."""
 
 
 class FullError(Exception):
@@ -53,7 +53,7 @@ class Sessions:
         calls: runs the calls of the sessions.
         store: saves sessions.
         events: makes event ids.
-        limits: maximum number of sessions, and how long a client may be disconnected.
+        limits: maximum sessions, and how long a client may be disconnected.
         report: called with the whole list after every change.
         idle_seconds: seconds after which an idle session is dropped.
 
@@ -290,7 +290,7 @@ class Sessions:
         while size > 0:
             oldest = min(streams, key=lambda each: each.ended_at, default=None)
             if oldest is None or oldest.ended_at >= until:
-                return  # `ended_at` is infinite if no stream is left
+                return  # infinite if no stream is left
             before = oldest.ended_bytes
             oldest.drop_oldest()
             size -= before - oldest.ended_bytes

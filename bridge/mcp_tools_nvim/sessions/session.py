@@ -106,7 +106,7 @@ EARLY_CANCEL_SECONDS = 2.0
 MAX_EARLY_CANCELS = 256
 
 MAX_NOTICE = 64 * 1024
-"""Maximum bytes of a notification outside MCP; longer ones are not passed on to Neovim."""
+"""Maximum bytes of a notification outside MCP; longer ones are dropped."""
 
 _MCP_NOTIFICATIONS = "notifications/"
 

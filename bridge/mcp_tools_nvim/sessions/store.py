@@ -22,7 +22,7 @@ from typing import Any
 from ..values import MAX_CLIENT_NAME, Scope
 
 MAX_AGE_SECONDS = 7 * 24 * 3600
-"""Maximum age of a session: an id that leaks from a client's log is not usable for longer."""
+"""Maximum age of a session, since its id may leak from a client's log."""
 
 MAX_RECORD = 256 * 1024
 """Maximum bytes of a file."""
@@ -115,7 +115,7 @@ class SessionStore:
                     writing.write(data)
             except OSError as failure:
                 logger.warning("cannot save a session: %s", failure)
-                self.delete(id_)  # on a full disk, a part of it was written
+                self.delete(id_)  # a full disk may have a part of it
             else:
                 if self._saved % TIDY_EVERY == 0:
                     self._tidy(self._directory)

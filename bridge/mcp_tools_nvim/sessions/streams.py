@@ -133,7 +133,7 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """Bytes in memory. Kept and unsent events overlap: the shorter list is the end of the longer one."""
+        """Bytes in memory. Kept and unsent events overlap: both end with the newest one."""
         return max(self._kept_bytes, self._unsent_bytes)
 
     def push(
@@ -188,12 +188,12 @@ class Outbox:
         return self._reader
 
     def release(self) -> None:
-        """Detaches the reader if it has disconnected; checked regularly, since there may be no writes."""
+        """Detaches the reader if it has disconnected; without writes, nothing else detects that."""
         if self._connected is not None and not self.alive:
             self.hang_up()
 
     def leave(self, reader: int) -> None:
-        """Detaches this reader, unless another one has replaced it."""
+        """Detaches this reader, if it is the current one."""
         if reader == self._reader:
             self._connected = None
 
@@ -211,7 +211,7 @@ class Outbox:
         """Waits for the next event to write; it stays queued until `wrote`.
 
         Returns:
-            None when another reader has replaced this one, or when the stream has ended and all is written.
+            None when another reader has replaced this one, or all of an ended stream is written.
 
         Raises:
             TimeoutError: there was no event for `seconds`.

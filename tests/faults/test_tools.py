@@ -43,6 +43,14 @@ tool('throws_bytes', function() error('a\\255b') end)
 tool('overflows', function() local function f() return 1 + f() end return f() end)
 tool('fails_with_nothing', function(ctx) ctx(nil, '') end)
 tool('fails_with_table', function(ctx) ctx(nil, { some = 'table' }) end)
+tool('fails_with_function', function(ctx) ctx(nil, { code = 'tool_error', message = 'odd', errors = print }) end)
+tool('fails_with_userdata', function(ctx)
+  ctx(nil, { code = 'not_found', message = 'odd', errors = { { field = vim.uv.new_timer(), message = 'm' } } })
+end)
+tool('fails_with_cycle', function(ctx)
+  local required = {} required.a = required
+  ctx(nil, { code = 'capability_missing', message = 'odd', required = required, retry_after_ms = 'soon' })
+end)
 tool('fails_with_false', function(ctx) ctx(nil, false) end)
 tool('progresses_after', function(ctx) ctx('done') ctx:progress(1) ctx:log('info', 'x') end)
 tool('floods', function(ctx)
@@ -90,6 +98,9 @@ async def test_every_misbehavior_has_its_exact_outcome(odd: Bridge, held_client:
         "throws_much": ("execution_error", "Tool execution error: xxx"),
         "overflows": ("execution_error", "Tool execution error: "),
         "fails_with_nothing": ("tool_error", "Error: "),
+        "fails_with_function": ("execution_error", "the plugin failed inside Neovim"),
+        "fails_with_userdata": ("execution_error", "the plugin failed inside Neovim"),
+        "fails_with_cycle": ("execution_error", "the plugin failed inside Neovim"),
         "fails_with_false": ("tool_error", "Error: false"),
         "fails_with_table": ("tool_error", "some"),
         "progresses_after": ("", "done"),

@@ -96,7 +96,7 @@ async def test_context_and_diagnostics_reach_the_model(name: str, spawn_nvim: Sp
         output = await agents.output_of(*argv, *OPTIONS[name], "GO: edit", cwd=project, env=env)
         assert file.read_text() == "line ONE\nBAD line\n", output
         requests = [json.dumps(json.loads(request), ensure_ascii=False) for request in model.requests]
-        assert all(part in requests[-1] for part in (OPEN, "untrusted data", NEW))
+        assert [part for part in (OPEN, "untrusted data", NEW) if part not in requests[-1]] == [], output
         assert NEW not in requests[0]
 
         await bridge.nvim.request("nvim_command", "McpTools stop")

@@ -30,7 +30,7 @@ OLD = "line one\nline two\nline three\n"
 PATIENCE = 30_000  # ms; an agent that starts has much to load
 TYPED = 0.3  # s; a faster Enter counts as a part of pasted text
 STILL = 1.5  # s for an agent to end its turn
-SETTLED = 0.7  # s in which no review is withdrawn
+SETTLED = 0.7  # s until an agent uses a new connection, and in which it withdraws no review
 READ_FIRST = 0.5  # s; an answer to a new review may be meant for the one before
 
 SESSION = "return vim.iter(probe.sessions.sessions()):any(function(session) return session.open end)"
@@ -165,14 +165,19 @@ class Stage:
         """The bridge is restarted, and the agent reconnects automatically."""
         await self.nvim.request("nvim_command", "McpTools restart")
         await self.nvim.wait_for("return require('mcp-tools').status().state ~= 'ready'")
-        await self.wait_for(SESSION)
+        await self.connected()
 
     async def crashes(self) -> None:
         """The bridge is killed, and the agent reconnects automatically."""
         before = await self.nvim.lua(PID)
         os.kill(before, signal.SIGKILL)
         await self.nvim.wait_for(f"return (({PID.removeprefix('return ')}) or ...) ~= ...", before)
-        await self.nvim.wait_for(SESSION, timeout=PATIENCE)
+        await self.connected()
+
+    async def connected(self) -> None:
+        """Waits until the agent has connected and knows that it has."""
+        await self.wait_for(SESSION)
+        await asyncio.sleep(SETTLED)
 
 
 @contextlib.asynccontextmanager

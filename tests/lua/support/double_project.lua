@@ -1,6 +1,7 @@
 -- A project with one text file and a scripted language server (lsp_double.lua).
 
 local double = require('lsp_double')
+local files = require('editor_project')
 local project = require('lsp_project')
 local t = require('helpers')
 
@@ -23,6 +24,7 @@ end
 ---@return LspDouble
 ---@return integer bufnr
 function M.server(capabilities, answers)
+  files.age()
   local bufnr = vim.fn.bufadd(path)
   vim.fn.bufload(bufnr)
   vim.bo[bufnr].buflisted = true

@@ -143,6 +143,7 @@ end
 function M.open(kind)
   project.open();
   ({ python = write_python, typescript = write_typescript })[kind]()
+  project.age()
   config.setup({
     tools = { 'symbol', 'code', 'editor_servers', 'diagnostics', 'file_edit', 'file_read', 'file_write' },
     approval = { rule = t.returns('allow') },

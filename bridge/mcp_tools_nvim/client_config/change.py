@@ -76,6 +76,8 @@ class Change:
 def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) -> Change:
     """Returns the change that adds or updates the entry. Fields that the user has added to it stay.
 
+    In the file of a project, others may have added them: the entry is replaced.
+
     Raises:
         ChangeError: it cannot be made.
     """
@@ -84,7 +86,9 @@ def add_entry(client: AiClient, server: Server, scope: ConfigLevel, root: Path) 
     keys = (*client.path, NAME)
     try:
         values = form.read(before or "")
-        entry = _updated(client, server, value_at(values, keys))
+        entry = (
+            client.entry(server) if scope == "project" else _updated(client, server, value_at(values, keys))
+        )
         after = form.put(before or "", keys, entry)
         if form.read(after) != _with(values, keys, entry):
             raise risk(path)

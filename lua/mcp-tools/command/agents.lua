@@ -14,7 +14,6 @@ local notify = require('mcp-tools.notify')
 local paths = require('mcp-tools.files.paths')
 local permissions = require('mcp-tools.agents.permissions')
 local sanitize = require('mcp-tools.util.sanitize')
-local sensitive = require('mcp-tools.privacy.sensitive')
 local terminal = require('mcp-tools.agents.terminal')
 local trim = require('mcp-tools.util.trim')
 
@@ -240,11 +239,11 @@ end
 ---@param files mcp-tools.agents.Selected[]
 ---@return mcp-tools.agents.Place[]
 local function places_of(files)
-  local places = {}
+  local places, marked = {}, access.marked()
   for _, file in ipairs(files) do
-    local path = paths.resolve(file.path)
-    local bufnr = path and buffers.of_path(path)
-    if not path or sensitive.is_sensitive(path) or bufnr and access.is_marked(bufnr) then
+    local path, bad = paths.resolve(file.path)
+    local bufnr = buffers.of_path(path)
+    if bad or marked[path] or access.is_sensitive_name(file.path, 'file') then
       notify.error('sensitive file: ' .. sanitize.line(file.path))
       return {}
     end

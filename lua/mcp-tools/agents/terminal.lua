@@ -90,17 +90,17 @@ local function open_here(command, env, cwd)
   return bufnr
 end
 
---- Moves variables with secrets to a private file: `terminal.open` may put variables on a command line, which other
---- users can see.
+--- Moves the user's variables and those with secrets to a private file: `terminal.open` may put variables on a command
+--- line, which other users can see.
 ---@param command string[]
 ---@param env table<string, string>
 ---@return string[] command
----@return table<string, string> env without secrets
+---@return table<string, string> env the other variables
 local function without_secrets(command, env)
   local public, lines = {}, {}
   for name, value in vim.spairs(env) do
     local line = ('export %s='):format(name)
-    if secrets.text(log.strip(line .. value)) == line .. value then
+    if not config.get('terminal.env')[name] and secrets.text(log.strip(line .. value)) == line .. value then
       public[name] = value
     else
       table.insert(lines, ("%s'%s'\n"):format(line, value:gsub("'", "'\\''")))

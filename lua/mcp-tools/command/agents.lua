@@ -296,8 +296,8 @@ local function expand(prompt, range)
   if missing then
     notify.error(('no %s here, or the file is sensitive'):format(missing))
     return nil
-  elseif prompt:find('^%s*{') and text:find('^[%s%c\128-\255]*[!/#]') then
-    return 'Text:\n' .. text -- otherwise agents run it as a command
+  elseif prompt:find('^%s*{') and text:find('^[%s%c\128-\255]*%p') then
+    return 'Text:\n' .. text -- agents run a prompt that begins with `!`, `/`, `#`, `$` or `&` as a command
   end
   return text
 end

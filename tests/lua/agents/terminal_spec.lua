@@ -458,11 +458,15 @@ describe('a terminal', function()
     run('3type only {diagnostics}')
     comes('only ' .. vim.uv.fs_realpath(file) .. ':3: error', terminal)
     vim.cmd('new')
-    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '!touch x', 'but text' })
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '!touch x', 'but text', '$touch y', '&touch z' })
     run('2type see {selection}')
     comes('see but text', terminal)
     run('1type {selection}')
-    comes('Text:', terminal) -- agents run a prompt that begins with `!`
+    run('3type {selection}')
+    run('4type {selection}')
+    comes('Text:!touch x', terminal) -- otherwise agents run it
+    comes('Text:$touch y', terminal)
+    comes('Text:&touch z', terminal)
     vim.b.sensitive = true
     run('type {selection}')
     notifications.wait('no selection here, or the file is sensitive')

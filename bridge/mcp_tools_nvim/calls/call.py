@@ -247,7 +247,7 @@ class Call:
         self.absence = None
 
     def advance(self, new: Progress) -> None:
-        """Passes new progress to the observer; always raises it."""
+        """Passes new progress to the observer, with rising numbers."""
         if new.seq > self.progress.seq:
             least = _slightly_above(self.progress.done)
             self._show(

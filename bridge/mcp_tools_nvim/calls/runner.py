@@ -250,7 +250,7 @@ class Calls:
         """Ends all calls now, and later ones when they start.
 
         Args:
-            reason: `editor_gone`, or what Neovim gets: `shutdown` or `disconnected`.
+            reason: `editor_gone`, or a reason to pass to Neovim: `shutdown`, `disconnected`.
         """
         if self._stopped is not None:
             return

@@ -1,4 +1,4 @@
-"""Waits for the end of a started call, with events, polls, heartbeats and the deadline."""
+"""Waits for the end of a started call: events, polls, heartbeats and the deadline wake it."""
 
 from __future__ import annotations
 

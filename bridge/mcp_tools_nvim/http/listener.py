@@ -158,7 +158,7 @@ READ_SECONDS = 30.0
 """A connection whose client reads nothing for this time is closed; an event stream can be resumed."""
 
 UNREAD_SECONDS = 1.0
-"""Used instead while unread bytes exceed `MAX_UNREAD_BYTES` or calls wait for memory (`Backpressure`)."""
+"""Used instead of `READ_SECONDS` while unread bytes exceed `MAX_UNREAD_BYTES` or calls wait for memory."""
 
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
 """Maximum unread bytes of all clients; above it, connections are closed, the slowest first."""

@@ -22,7 +22,7 @@ from ..calls.arguments import fits
 from ..values import MAX_CLIENT_NAME, ClientInfo, Scope, Sender, View
 
 MAX_TOKEN = 1024
-"""Maximum characters or bits of a progress token, which each notification repeats; else it is ignored."""
+"""Maximum characters or bits of a progress token; longer ones are ignored: each progress repeats them."""
 
 _ONE_WAY = TransportContext(kind="streamable-http", can_send_request=False)
 _TWO_WAY = TransportContext(kind="streamable-http", can_send_request=True)

@@ -198,7 +198,7 @@ class Session:
     Args:
         kernel: serves the requests.
         calls: gets the reason when a request is cancelled.
-        key: the session's id for tools; differs from the id that the client gets when it is saved.
+        key: the session's id for tools; clients get another id when their session is saved.
         transport: how the client is connected.
         ids: makes event ids; None = streams cannot be resumed.
         scope: which tools the client requests.

@@ -190,7 +190,7 @@ logger = logging.getLogger(__name__)
 _HANDSHAKE_VERSIONS = frozenset(HANDSHAKE_PROTOCOL_VERSIONS)
 
 
-class Caller(NamedTuple):
+class Requester(NamedTuple):
     """The client of one request: its SDK connection, how to send messages to it, and the parameters."""
 
     connection: Connection
@@ -209,9 +209,9 @@ class Caller(NamedTuple):
         return frozenset(allowed_log_levels(self.connection.protocol_version, self.params.get("_meta")))
 
 
-def caller_of(context: RequestContext) -> Caller:
+def requester_of(context: RequestContext) -> Requester:
     """Returns the client of a request."""
-    return Caller(sdk_connection(context), dispatch_of(context), context.params or {})
+    return Requester(sdk_connection(context), dispatch_of(context), context.params or {})
 
 
 def sdk_connection(context: RequestContext) -> Connection:
@@ -236,9 +236,9 @@ def declared_client(connection: Connection) -> tuple[ClientInfo, dict[str, Any]]
     return known
 
 
-def sender_of(caller: Caller) -> Sender:
+def sender_of(requester: Requester) -> Sender:
     """Returns the sender of a client's calls."""
-    connection, scope = caller.connection, caller.dispatch.scope
+    connection, scope = requester.connection, requester.dispatch.scope
     known: Sender | None = connection.state.get("sender")
     if known is None or known.scope != scope:
         client, capabilities = declared_client(connection)

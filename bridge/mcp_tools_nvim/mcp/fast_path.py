@@ -17,7 +17,7 @@ from .. import jsonrpc
 from ..calls.arguments import refuse_arguments
 from ..calls.runner import Calls
 from ..values import Outcome
-from .dispatch import Caller
+from .dispatch import Requester
 from .inputs import UNFINISHED, run_call
 from .results import tool_result
 from .tasks import Tasks
@@ -53,19 +53,21 @@ class FastPath:
         self._server_info = server_info
         self._frames: dict[str, tuple[bytes, bytes]] = {}
 
-    async def run(self, caller: Caller, otherwise: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def run(
+        self, requester: Requester, otherwise: Callable[[], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
         """Runs a plain call; `otherwise` returns the results that are not serialized here."""
-        params, dispatch = caller.params, caller.dispatch
+        params, dispatch = requester.params, requester.dispatch
         arguments = params.get("arguments") or {}
         if (failure := refuse_arguments(arguments)) is not None:
             dispatch.fast_outcome = failure
             return await otherwise()
         try:
-            outcome = await run_call(self._calls, caller, params["name"], arguments, tasks=self._tasks)
+            outcome = await run_call(self._calls, requester, params["name"], arguments, tasks=self._tasks)
         except UNFINISHED as unfinished:
             dispatch.fast_outcome = unfinished
             return await otherwise()
-        dispatch.encoded = self._encode(outcome, caller.connection.protocol_version)
+        dispatch.encoded = self._encode(outcome, requester.connection.protocol_version)
         if dispatch.encoded is None:
             dispatch.fast_outcome = outcome
             return await otherwise()

@@ -28,7 +28,7 @@ from ..calls.call import Observer
 from ..calls.runner import Calls
 from ..errors import Code
 from ..values import CallKind, CallRequest, Outcome, Parked, Progress
-from .dispatch import Caller, Dispatch, RequestContext, is_stateless, sdk_connection, sender_of
+from .dispatch import Dispatch, RequestContext, Requester, is_stateless, sdk_connection, sender_of
 from .tasks import Tasks, declares_tasks
 
 SLOW_METHODS = frozenset({"elicitation/create", "sampling/createMessage"})
@@ -100,7 +100,7 @@ class RequestStates:
 
 
 async def run_or_resume(
-    calls: Calls, caller: Caller, request: CallRequest, observer: Observer, tasks: Tasks | None = None
+    calls: Calls, requester: Requester, request: CallRequest, observer: Observer, tasks: Tasks | None = None
 ) -> Outcome:
     """Runs or continues a call of the stateless era.
 
@@ -109,8 +109,8 @@ async def run_or_resume(
         TaskStartedError: the call has become a task.
         MCPError: there is no call with this state, or the client lacks a capability.
     """
-    answers = _answers(caller.params.get("inputResponses"))
-    state = _state(caller.params)
+    answers = _answers(requester.params.get("inputResponses"))
+    state = _state(requester.params)
     result: Outcome | Parked | dict[str, Any] | None
     running: Coroutine[Any, Any, Outcome | Parked | None]
     if state is not None:
@@ -119,8 +119,8 @@ async def run_or_resume(
         running = _run_with_answers(calls, request, answers, observer)
     else:
         running = calls.run_attempt(request, observer)
-    if tasks is not None and declares_tasks(caller):
-        result = await tasks.run(caller, running, None if state is None else state["task"])
+    if tasks is not None and declares_tasks(requester):
+        result = await tasks.run(requester, running, None if state is None else state["task"])
     else:
         result = await running
     if isinstance(result, dict):
@@ -205,13 +205,13 @@ async def set_log_level(context: RequestContext, params: types.SetLevelRequestPa
 class ClientObserver:
     """Sends progress and log messages of one call; `logger` is the source of log messages."""
 
-    _caller: Caller
+    _requester: Requester
     _logger: str
 
     def progress(self, progress: Progress) -> None:
         """Sends progress, if the client sent a progress token."""
         meta = None if progress.state is None else {STATE_META: progress.state}
-        self._caller.dispatch.send_progress(progress.done, progress.total, progress.message, meta)
+        self._requester.dispatch.send_progress(progress.done, progress.total, progress.message, meta)
 
     def log(self, level: str, data: Any) -> None:
         """Sends a log message, if the client's log level includes it."""
@@ -220,29 +220,29 @@ class ClientObserver:
             name = DEFAULT_LOG_LEVEL
         if self._wanted(name):
             message = {"level": name, "logger": self._logger, "data": data}
-            self._caller.dispatch.send("notifications/message", message)
+            self._requester.dispatch.send("notifications/message", message)
 
     def _wanted(self, level: str) -> bool:
-        levels = self._caller.log_levels()
+        levels = self._requester.log_levels()
         if levels is not None:
             return level in levels
-        least = self._caller.connection.state.get("log_level", DEFAULT_LOG_LEVEL)
+        least = self._requester.connection.state.get("log_level", DEFAULT_LOG_LEVEL)
         return LOG_LEVELS.index(level) >= LOG_LEVELS.index(least)
 
 
 def run_call(
     calls: Calls,
-    caller: Caller,
+    requester: Requester,
     name: str,
     arguments: dict[str, Any],
     kind: CallKind = "tool",
     tasks: Tasks | None = None,
 ) -> Awaitable[Outcome]:
     """Runs a handler in Neovim. Not a coroutine itself, to save time on every call."""
-    request = CallRequest(name, arguments, sender_of(caller), kind)
-    observer = ClientObserver(caller, name)
+    request = CallRequest(name, arguments, sender_of(requester), kind)
+    observer = ClientObserver(requester, name)
     if kind == "completion":
         return calls.run(request, observer)  # asks nothing
-    if caller.is_stateless:
-        return run_or_resume(calls, caller, request, observer, tasks)
-    return calls.run(request, observer, partial(ask, caller.dispatch, calls.answer_within))
+    if requester.is_stateless:
+        return run_or_resume(calls, requester, request, observer, tasks)
+    return calls.run(request, observer, partial(ask, requester.dispatch, calls.answer_within))

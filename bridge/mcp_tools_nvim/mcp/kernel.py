@@ -44,7 +44,7 @@ from pydantic import ValidationError
 from .. import jsonrpc
 from ..values import Scope
 from . import fast_path, tasks
-from .dispatch import Caller, Dispatch, KeyedPush, SendRequest, Standalone, declared_client
+from .dispatch import Dispatch, KeyedPush, Requester, SendRequest, Standalone, declared_client
 from .fast_path import FastPath, is_plain_call
 from .server import Assembly
 
@@ -149,7 +149,7 @@ class Peer:
             and params is not None
             and is_plain_call(params)
         ):
-            return self._fast_path.run(Caller(self.connection, dispatch, params), serve)
+            return self._fast_path.run(Requester(self.connection, dispatch, params), serve)
         return serve()
 
     async def notified(self, notification: jsonrpc.Notification) -> None:
@@ -248,7 +248,7 @@ class Kernel:
             and is_plain_call(params)
             and LOG_LEVEL_META_KEY not in params["_meta"]
         ):
-            return self._assembly.fast.run(Caller(client.connection, dispatch, params), serve)
+            return self._assembly.fast.run(Requester(client.connection, dispatch, params), serve)
         return serve()
 
     @staticmethod

@@ -15,7 +15,7 @@ from ..errors import Code
 from ..neovim.nvim import NvimEditor
 from ..rate_limit import TokenBucket
 from ..values import Limits, Scope, View
-from .dispatch import RequestContext, caller_of, dispatch_of, session_store
+from .dispatch import RequestContext, dispatch_of, requester_of, session_store
 from .inputs import UNFINISHED, run_call
 from .pages import NOT_CACHEABLE, DefinitionList, Definitions, Pages
 from .results import content_or_raise, resource_error, tool_result
@@ -45,7 +45,7 @@ class Tools:
             outcome = refuse_arguments(arguments)
         if outcome is None:
             outcome = await run_call(
-                self._calls, caller_of(context), params.name, arguments, tasks=self._tasks
+                self._calls, requester_of(context), params.name, arguments, tasks=self._tasks
             )
         if outcome.error is not None and outcome.error.code == Code.UNKNOWN_TOOL:
             raise MCPError(jsonrpc.INVALID_PARAMS, outcome.error.message, outcome.error.details())
@@ -107,7 +107,7 @@ class Resources:
         uri = params.uri
         if uri == SKILL_URI:
             return self._skills.read()
-        outcome = await run_call(self._calls, caller_of(context), uri, {}, "resource")
+        outcome = await run_call(self._calls, requester_of(context), uri, {}, "resource")
         if outcome.error is not None:
             raise resource_error(context, uri, outcome.error)
         return NOT_CACHEABLE | content_or_raise(outcome)
@@ -135,7 +135,7 @@ class Prompts:
         arguments = dict(params.arguments or {})
         outcome = refuse_arguments(arguments)
         if outcome is None:
-            outcome = await run_call(self._calls, caller_of(context), params.name, arguments, "prompt")
+            outcome = await run_call(self._calls, requester_of(context), params.name, arguments, "prompt")
         return {"resultType": "complete"} | content_or_raise(outcome)
 
     async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> dict[str, Any]:
@@ -153,5 +153,5 @@ class Prompts:
             given["context"] = {"arguments": dict(params.context.arguments)}
         outcome = refuse_arguments(given)
         if outcome is None:
-            outcome = await run_call(self._calls, caller_of(context), name, given, "completion")
+            outcome = await run_call(self._calls, requester_of(context), name, given, "completion")
         return {"resultType": "complete", "completion": content_or_raise(outcome)}

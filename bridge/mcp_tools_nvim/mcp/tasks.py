@@ -24,7 +24,7 @@ from ..calls.call import Call, NullObserver
 from ..calls.runner import Calls
 from ..errors import Code
 from ..values import Outcome, Parked
-from .dispatch import Caller, RequestContext, caller_of, declared_client
+from .dispatch import RequestContext, Requester, declared_client, requester_of
 from .results import tool_result
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -116,10 +116,10 @@ class Task:
         return self.call.outcome if isinstance(result, Parked) else result
 
 
-def declares_tasks(caller: Caller) -> bool:
+def declares_tasks(requester: Requester) -> bool:
     """Whether a client gets tasks."""
-    return caller.is_stateless and EXTENSION in (
-        declared_client(caller.connection)[1].get("extensions") or {}
+    return requester.is_stateless and EXTENSION in (
+        declared_client(requester.connection)[1].get("extensions") or {}
     )
 
 
@@ -146,12 +146,12 @@ class Tasks:
             server.add_request_handler(method, TaskParams, handler)
 
     async def run(
-        self, caller: Caller, running: Coroutine[Any, Any, Result], call_id: str | None = None
+        self, requester: Requester, running: Coroutine[Any, Any, Result], call_id: str | None = None
     ) -> Result | dict[str, Any]:
         """Runs a call.
 
         Args:
-            caller: the client.
+            requester: the client.
             running: runs the call.
             call_id: id of a continued call; None = a new one.
 
@@ -168,11 +168,11 @@ class Tasks:
         call = None if work.done() else self._calls.detach(work, call_id)
         if call is None:
             return await work
-        task = Task(_owner(caller), work, caller.connection.protocol_version, call)
+        task = Task(_owner(requester), work, requester.connection.protocol_version, call)
         self._prune()
         self._tasks[task.id] = task
-        if caller.connection.session_id is not None:
-            caller.connection.exit_stack.callback(self._end, task.id)
+        if requester.connection.session_id is not None:
+            requester.connection.exit_stack.callback(self._end, task.id)
         return {"resultType": "task", **self._describe(task)}
 
     async def _get(self, context: RequestContext, params: TaskParams) -> dict[str, Any]:
@@ -209,14 +209,14 @@ class Tasks:
             self._stop(task, "session_closed")
 
     def _find(self, context: RequestContext, params: TaskParams) -> Task:
-        caller = caller_of(context)
-        if not caller.is_stateless:
+        requester = requester_of(context)
+        if not requester.is_stateless:
             raise MCPError(jsonrpc.METHOD_NOT_FOUND, "Method not found", context.method)
-        if not declares_tasks(caller):
+        if not declares_tasks(requester):
             raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", _MISSING)
         self._prune()
         task = self._tasks.get(params.task_id)
-        if task is None or task.owner != _owner(caller):
+        if task is None or task.owner != _owner(requester):
             raise MCPError(jsonrpc.INVALID_PARAMS, "taskId: unknown task; its result may have expired")
         return task
 
@@ -274,8 +274,8 @@ def _missing_capability(outcome: Outcome) -> bool:
     return error is not None and error.code == Code.CAPABILITY_MISSING and bool(error.required)
 
 
-def _owner(caller: Caller) -> tuple[Any, ...]:
-    connection, dispatch = caller.connection, caller.dispatch
+def _owner(requester: Requester) -> tuple[Any, ...]:
+    connection, dispatch = requester.connection, requester.dispatch
     return (declared_client(connection)[0], dispatch.agent, dispatch.scope, connection.session_id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.support.nvim import ROOT, Home, Spawn
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]  # the first one installs the agents
 
 LSP = ROOT / "tests" / "e2e" / "hooks.lua"
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
+PACKAGE = ROOT / "bridge" / "mcp_tools_nvim"
 OPEN, NEW = "- open: a.txt", "- new: a.txt:2:1 error: bad: BAD line"
 EDITS = (("line two", "BAD line"), ("line one", "line 1"), ("line 1", "line ONE"))
 """More than one: on a busy machine the diagnostics of an edit come with the next one."""
@@ -71,7 +72,7 @@ OPTIONS = agents.ALONE | {
 
 @pytest.mark.parametrize("name", CASES)
 async def test_context_and_diagnostics_reach_the_model(name: str, spawn_nvim: Spawn, home: Home) -> None:
-    """Open files with the prompt, new diagnostics after an edit, nothing without an editor."""
+    """Open files with the prompt, new diagnostics after an edit, nothing without an editor or the plugin."""
     agents.install()
     case, project = CASES[name], home.make("project")
     (project / ".git").mkdir()
@@ -86,7 +87,8 @@ async def test_context_and_diagnostics_reach_the_model(name: str, spawn_nvim: Sp
             config = json.loads((project / "opencode.json").read_text())
             agents.write(project / "opencode.json", config | {"permission": {"*": "allow"}})
         env = {key: value for key, value in (agents.environment(home) | own).items() if value}
-        connect = [*PROGRAM, "connect", case.client, "--hooks", "--yes", "--json"]
+        plugin = shutil.copytree(PACKAGE, home.make("a plugin") / "mcp_tools_nvim")
+        connect = [sys.executable, str(plugin), "connect", case.client, "--hooks", "--yes", "--json"]
         written: dict[str, Any] = json.loads(
             await agents.output_of(*connect, cwd=project, env=home.environment())
         )
@@ -101,11 +103,14 @@ async def test_context_and_diagnostics_reach_the_model(name: str, spawn_nvim: Sp
 
         await bridge.nvim.request("nvim_command", "McpTools stop")
         await bridge.nvim.wait_for("return mcp_tools.status().state == 'stopped'")
-        model.plan(Step(text="done"))
-        output = await agents.output_of(*argv, *OPTIONS[name], "GO: again", cwd=project, env=env)
-        assert not re.search(r"(?i)hooks? (failed|error|timed)", output)
-        assert not any(OPEN in request for request in model.requests)
-        disconnect = [*PROGRAM, "disconnect", case.client, "--yes", "--json"]
+        for prompt in ("GO: without an editor", "GO: without the plugin"):
+            model.plan(Step(text="done"))
+            output = await agents.output_of(*argv, *OPTIONS[name], prompt, cwd=project, env=env)
+            assert not re.search(r"(?i)hooks? (failed|error|timed)|blocked", output)
+            assert any(prompt in request for request in model.requests), output
+            assert not any(OPEN in request for request in model.requests)
+            shutil.rmtree(plugin, ignore_errors=True)
+        disconnect = [sys.executable, str(PACKAGE), "disconnect", case.client, "--yes", "--json"]
         await agents.output_of(*disconnect, cwd=project, env=home.environment())
         path = Path(written["hooks"])
         assert not path.exists() or "hook" not in path.read_text()

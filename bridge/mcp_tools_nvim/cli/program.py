@@ -13,6 +13,8 @@ from ..client_config.client import ConfigLevel
 NAME = "mcp-tools"
 PACKAGE = Path(__file__).resolve().parent.parent
 PYTHON_SECONDS = 5.0
+_IF_ON_PATH = 'command -v "$0" >/dev/null || exit 0; exec "$0" "$@"'
+_IF_PRESENT = '[ -x "$0" ] && [ -e "$1" ] || exit 0; exec "$0" -I "$@"'
 _WHERE = """import sys
 if sys.version_info < (3, 11): sys.exit(1)
 print(sys.executable if sys.prefix == sys.base_prefix else sys._base_executable)"""
@@ -38,10 +40,14 @@ def command_line(scope: ConfigLevel, root: Path) -> list[str]:
 
 
 def hook_line(scope: ConfigLevel, root: Path, agent: str) -> list[str]:
-    """Returns the command line of a hook. It stays the same, since Codex trusts a hash of it."""
+    """Returns the command line of a hook. It stays the same, since Codex trusts a hash of it.
+
+    It succeeds where the plugin is not installed: Python exits with 2 for a missing file, and by that code a
+    hook blocks the prompt. It starts its own shell, since agents run it by the user's shell, `sh` or none.
+    """
     if scope == "project":
-        return [NAME, "hook", agent]
-    return [_python(root), "-I", str(PACKAGE / "relay" / "hook.py"), agent]
+        return ["sh", "-c", _IF_ON_PATH, NAME, "hook", agent]
+    return ["sh", "-c", _IF_PRESENT, _python(root), str(PACKAGE / "relay" / "hook.py"), agent]
 
 
 def path_advice(scope: ConfigLevel, root: Path) -> str:

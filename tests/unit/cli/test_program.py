@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from mcp_tools_nvim.cli import program
 from mcp_tools_nvim.cli.main import run
+from mcp_tools_nvim.client_config.client import ConfigLevel
 from mcp_tools_nvim.instances.files import home_of_account
 from tests.support import processes
 from tests.support.nvim import ROOT
@@ -111,6 +113,27 @@ def test_the_written_command_starts_this_program_in_any_directory(
     (tmp_path / "project" / "json.py").write_text("raise SystemExit('ran')\n")
     done = processes.run([*command[:-1], "--version"], cwd=tmp_path / "project")
     assert (done.returncode, done.stdout.split()[0]) == (0, "mcp-tools")
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_a_hook_succeeds_where_the_plugin_is_missing(
+    scope: ConfigLevel, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 2, the code of Python for a missing file, it would block the prompt."""
+    monkeypatch.setattr(program, "PACKAGE", project.parent / "the user's plugins" / "mcp_tools_nvim")
+    line = program.hook_line(scope, project, "claude")
+    for command in (line, ["sh", "-c", shlex.join(line)]):
+        done = processes.run(command, stdin=subprocess.DEVNULL)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    if scope == "user":
+        hook = program.PACKAGE / "relay" / "hook.py"
+        hook.parent.mkdir(parents=True)
+        hook.write_text("import sys\nprint(sys.flags.isolated, *sys.argv[1:])\n")
+    else:
+        install(project.parent / "a bin", '#!/bin/sh\necho "$@"\n', monkeypatch)
+    for command in (line, ["sh", "-c", shlex.join(line)]):
+        done = processes.run(command, stdin=subprocess.DEVNULL)
+        assert done.stdout == ("1 claude\n" if scope == "user" else "hook claude\n")
 
 
 def test_hooks_that_look_elsewhere_for_editors_are_reported(

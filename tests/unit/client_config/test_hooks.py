@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from mcp_tools_nvim.client_config.change import Change, ChangeError
 from mcp_tools_nvim.client_config.client import AiClient, ConfigLevel, Stdio
 from mcp_tools_nvim.client_config.known import CLIENTS
 
-COMMAND = ["/usr/bin/python3", "-I", "/my plugins/bridge/mcp_tools_nvim/relay/hook.py", "agent"]
-PROJECT = ["mcp-tools", "hook", "agent"]
+COMMAND = ["sh", "-c", "…", "/usr/bin/python3", "/my plugins/bridge/mcp_tools_nvim/relay/hook.py", "agent"]
+PROJECT = ["sh", "-c", "…", "mcp-tools", "hook", "agent"]
+OLD = ["/usr/bin/python3", "-I", "/my plugins/bridge/mcp_tools_nvim/relay/hook.py", "agent"]
 WITH_HOOKS = [name for name, client in CLIENTS.items() if client.hooks]
 SHARED = [name for name in WITH_HOOKS if not (hooks_of := CLIENTS[name].hooks) or not hooks_of.is_own]
 
@@ -47,10 +49,13 @@ def test_hooks_are_added_once_updated_and_removed(
     write(connect(client, tmp_path, level, command))
     path = path_of(client, tmp_path, level)
     assert path.is_relative_to(tmp_path)
-    assert command[0] in path.read_text()
+    assert command[3] in path.read_text()
     assert all(each.is_empty for each in connect(client, tmp_path, level, command))
-    moved = connect(client, tmp_path, level, [command[0], *COMMAND[1:]])
+    moved = connect(client, tmp_path, level, COMMAND)
     assert moved[-1].is_empty is (command == COMMAND)
+    write(connect(client, tmp_path, level, OLD))
+    write(connect(client, tmp_path, level, command))
+    assert OLD[1] not in re.split(r"[\s\"]+", path.read_text())
     write(disconnect(client, tmp_path, level))
     assert not path.exists()
     assert all(each.is_empty for each in disconnect(client, tmp_path, level))

@@ -18,12 +18,14 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from . import node, processes
 from .model import Model
 from .nvim import ROOT, Home
+from .results import eventually
 from .terminal import Terminal
 
 LOCK = ROOT / "tests" / "clients" / "npm"
@@ -73,14 +75,17 @@ def claude(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, st
     }
 
 
+IDE: dict[str, Any] = {
+    "privacy": {"usageStatisticsEnabled": False},
+    "general": {"enableAutoUpdate": False},
+    "ide": {"enabled": True, "hasSeenNudge": True},
+}
+"""Settings of Gemini CLI and Qwen Code after `/ide enable`."""
+
+
 def gemini(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Gemini CLI, after `/ide enable`."""
-    settings = {
-        "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "privacy": {"usageStatisticsEnabled": False},
-        "general": {"enableAutoUpdate": False},
-        "ide": {"enabled": True, "hasSeenNudge": True},
-    }
+    """Gemini CLI."""
+    settings = IDE | {"security": {"auth": {"selectedType": "gemini-api-key"}}}
     write(home.make("home") / ".gemini" / "settings.json", settings)
     return [str(node.NODE), str(entry("@google/gemini-cli", "gemini")), "--model", "gemini-2.5-flash"], {
         "GEMINI_API_KEY": "dummy",
@@ -94,16 +99,9 @@ def gemini(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, st
 
 
 def qwen(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, str]]:
-    """Qwen Code, after `/ide enable`."""
-    settings = {
-        "security": {"auth": {"selectedType": "openai"}},
-        "model": {"name": "mock"},
-        "privacy": {"usageStatisticsEnabled": False},
-        "general": {"enableAutoUpdate": False},
-        "tools": {"approvalMode": "default"},
-        "ide": {"enabled": True, "hasSeenNudge": True},
-    }
-    write(home.make("home") / ".qwen" / "settings.json", settings)
+    """Qwen Code."""
+    settings = IDE | {"security": {"auth": {"selectedType": "openai"}}, "model": {"name": "mock"}}
+    write(home.make("home") / ".qwen" / "settings.json", settings | {"tools": {"approvalMode": "default"}})
     return [str(node.NODE), str(entry("@qwen-code/qwen-code", "qwen")), "--auth-type", "openai"], {
         "OPENAI_API_KEY": "dummy",
         "OPENAI_BASE_URL": f"{model.url}/v1",
@@ -133,14 +131,8 @@ def opencode(home: Home, cwd: Path, model: Model) -> tuple[list[str], dict[str, 
         "options": {"baseURL": f"{model.url}/v1", "apiKey": "dummy"},
         "models": {"mock": {"name": "mock", "tool_call": True, "limit": {"context": 100000, "output": 1000}}},
     }
-    permission = {"*": "allow", "edit": "ask"}
-    config = {
-        "provider": {"mock": provider},
-        "model": "mock/mock",
-        "permission": permission,
-        "autoupdate": False,
-    }
-    write(cwd / "opencode.json", config)
+    config = {"provider": {"mock": provider}, "model": "mock/mock", "autoupdate": False}
+    write(cwd / "opencode.json", config | {"permission": {"*": "allow", "edit": "ask"}})
     return [str(MODULES / "opencode-linux-x64" / "bin" / "opencode")], {
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
         "OPENCODE_DISABLE_MODELS_FETCH": "1",
@@ -228,19 +220,10 @@ async def answer(
         timeout: in ms.
     """
     argv, own = made
-    own = own | {
-        "MCP_CONNECTION_NONBLOCKING": "0"
-    }  # Claude Code waits for our tools before it asks its model
+    own = own | {"MCP_CONNECTION_NONBLOCKING": "0"}  # Claude Code waits for our tools before its model
     env = {key: value for key, value in (environment(workspace.home) | own).items() if value}
-    process = await processes.start(
-        *argv,
-        *ALONE[name],
-        prompt,
-        cwd=workspace.cwd,
-        env=env,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
+    words = (*argv, *ALONE[name], prompt)
+    process = await processes.start(*words, cwd=workspace.cwd, env=env, stdout=-1, stderr=-2)
     try:
         async with asyncio.timeout(timeout / 1000):
             output, _ = await process.communicate()
@@ -270,16 +253,10 @@ async def running(name: str, workspace: Workspace, **more: str) -> AsyncIterator
 async def ended(pid: int, timeout: int = 5_000) -> None:
     """Waits for the end of a process whose terminal was closed; after `timeout` ms its group is killed."""
     with contextlib.suppress(ProcessLookupError, TimeoutError):
-        async with asyncio.timeout(timeout / 1000):
-            while True:
-                os.kill(pid, 0)
-                await asyncio.sleep(0.02)
+        await eventually(lambda: os.kill(pid, 0), timeout / 1000)
     with contextlib.suppress(ProcessLookupError, TimeoutError):
         os.killpg(pid, signal.SIGKILL)
-        async with asyncio.timeout(GROUP / 1000):
-            while True:
-                os.killpg(pid, 0)
-                await asyncio.sleep(0.02)
+        await eventually(lambda: os.killpg(pid, 0), GROUP / 1000)
 
 
 async def output_of(*words: str, cwd: Path, env: dict[str, str]) -> str:

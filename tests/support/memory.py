@@ -468,3 +468,15 @@ class Seen:
 
     def log(self, level: str, data: Any) -> None:
         self.logs.append((level, data))
+
+
+def reporting(*reports: tuple[Any, ...], result: str = "done", seconds: float = 0) -> Function:
+    """A tool with a result after `seconds`; reports are arguments of `log`, or of `progress` if numbers."""
+
+    async def tool(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        for report in reports:
+            (ctx.log if isinstance(report[0], str) else ctx.progress)(*report)
+        await asyncio.sleep(seconds)
+        return result
+
+    return tool

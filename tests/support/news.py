@@ -19,6 +19,15 @@ from mcp.shared.subscriptions import (
 
 from .bridge import Bridge, Transport, connect
 
+SUBJECTS: dict[type[Any], str] = {
+    types.ToolListChangedNotification: "tools",
+    types.ResourceListChangedNotification: "resources",
+    types.PromptListChangedNotification: "prompts",
+    ToolsListChanged: "tools",
+    ResourcesListChanged: "resources",
+    PromptsListChanged: "prompts",
+}
+
 
 class News:
     """`(subject, time)` of notifications; the subject is a URI or a kind such as `tools`."""
@@ -26,10 +35,6 @@ class News:
     def __init__(self) -> None:
         self.seen: list[tuple[str, float]] = []
         self._arrived = asyncio.Event()
-
-    def add(self, what: str) -> None:
-        self.seen.append((what, time.monotonic()))
-        self._arrived.set()
 
     async def wait_for(self, what: str, seconds: float = 5.0) -> float:
         """Waits for a notification and returns the time of the first one."""
@@ -42,27 +47,19 @@ class News:
                 await self._arrived.wait()
 
     async def message(self, message: Any) -> None:
-        """The handler of a client with a session."""
+        """The handler of a client with a session, and of the stream of one without."""
         if isinstance(message, types.ResourceUpdatedNotification):
-            self.add(message.params.uri)
-        elif isinstance(message, types.ToolListChangedNotification):
-            self.add("tools")
-        elif isinstance(message, types.ResourceListChangedNotification):
-            self.add("resources")
-        elif isinstance(message, types.PromptListChangedNotification):
-            self.add("prompts")
+            what = message.params.uri
+        else:
+            what = message.uri if isinstance(message, ResourceUpdated) else SUBJECTS.get(type(message))
+        if what:
+            self.seen.append((what, time.monotonic()))
+            self._arrived.set()
 
     async def follow(self, changes: Any) -> None:
         """Reads the stream of a client without a session."""
         async for event in changes:
-            if isinstance(event, ResourceUpdated):
-                self.add(event.uri)
-            elif isinstance(event, ToolsListChanged):
-                self.add("tools")
-            elif isinstance(event, ResourcesListChanged):
-                self.add("resources")
-            elif isinstance(event, PromptsListChanged):
-                self.add("prompts")
+            await self.message(event)
 
 
 @contextlib.asynccontextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import processes
+from .results import eventually
 from .rpc import GoneError, Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,16 +143,10 @@ class Nvim:
 
     async def wait_for(self, code: str, *args: Any, timeout: int = 5_000) -> Any:
         """Polls Lua code until its result is true, and returns that; `timeout` in ms."""
-        value = None
         try:
-            async with asyncio.timeout(timeout / 1000):
-                while not value:
-                    value = await self.lua(code, *args)
-                    if not value:
-                        await asyncio.sleep(0.01)
+            return await eventually(lambda: self.lua(code, *args), timeout / 1000)
         except TimeoutError:
             raise AssertionError(f"not within {timeout} ms: {code}") from None
-        return value
 
     async def attach_ui(self, width: int = 80, height: int = 24) -> None:
         """Attaches a UI, which triggers UIEnter."""
@@ -205,21 +200,9 @@ async def start(
     init.write_text(f"vim.opt.runtimepath:prepend([[{ROOT}]])\n{PROBE}\n{init_lua}\n")
     socket = home.path / f"nvim-{number}.sock"
     output = home.path / f"nvim-{number}.out"
-    environment = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")}
-    merged = {**environment, **(env or {})}
+    merged = home.environment() | {"NVIM_LOG_FILE": str(home.path / "nvim.log")} | dict(env or {})
     environment = {name: value for name, value in merged.items() if value is not None}
-    command = [
-        str(program),
-        "--headless",
-        "-u",
-        str(init),
-        "-i",
-        "NONE",
-        "-n",
-        "--listen",
-        str(socket),
-        *args,
-    ]
+    command = (program, "--headless", "-u", init, *["-i", "NONE", "-n", "--listen"], socket, *args)
     with output.open("wb") as stream:
         process = await processes.start(
             *command, stdout=stream, stderr=stream, cwd=cwd or home.make("cwd"), env=environment
@@ -247,9 +230,8 @@ async def connect(process: asyncio.subprocess.Process, socket: Path) -> Rpc:
                 break
             except OSError:
                 await asyncio.sleep(0.005)
-        while not await rpc.lua("return vim.v.vim_did_enter == 1"):
-            await asyncio.sleep(0.005)
-        return rpc
+    await eventually(lambda: rpc.lua("return vim.v.vim_did_enter == 1"), START_TIMEOUT / 1000)
+    return rpc
 
 
 @contextlib.asynccontextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -45,9 +44,7 @@ class Raw:
         self.http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30))
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.http.close()
 
     def headers(self, **changes: str | None) -> dict[str, str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 
 async def eventually(check: Callable[[], Any], seconds: float = 15.0) -> Any:
-    """Waits until `check` is truthy; bounded."""
+    """Waits until `check`, which may be asynchronous, is truthy; bounded."""
     async with asyncio.timeout(seconds):
-        while not (value := check()):
+        while True:
+            value = check()
+            if value := await value if inspect.isawaitable(value) else value:
+                return value
             await asyncio.sleep(0.01)
-    return value
 
 
 def text_of(result: Any) -> str:

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -17,7 +17,7 @@ from mcp_tools_nvim.agents.agents import Agents
 from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.http.app import App, Application
 from mcp_tools_nvim.http.handlers import Parts
-from mcp_tools_nvim.http.listener import KEEP_ALIVE_SECONDS, Connection, Runner
+from mcp_tools_nvim.http.listener import Connection, Runner
 from mcp_tools_nvim.process.ports import listen
 from mcp_tools_nvim.sessions.session import SessionInfo
 from mcp_tools_nvim.values import AgentEndpoint, Hello, Settings
@@ -30,6 +30,7 @@ JSON_AND_SSE = "application/json, text/event-stream"
 LEGACY = "2025-11-25"
 STATELESS = "2026-07-28"
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def _answer(request: Awaitable[aiohttp.ClientResponse]) -> tuple[int, Any]:
@@ -60,24 +61,23 @@ async def bare(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) 
     await runner.cleanup()
 
 
+@dataclass
 class Served:
     """A running bridge and a client session that holds the token."""
 
-    def __init__(self, parts: Parts, editor: MemoryEditor, url: str, http: aiohttp.ClientSession) -> None:
-        self.parts = parts
-        self.editor = editor
-        self.calls = parts.calls
-        self.url = url
-        self.http = http
-        self.reported: list[list[SessionInfo]] = []
-        self.app: App
-        self.runner: Runner
-        self.agents: Agents
-        self._ids = iter(range(1, 1_000_000))
+    parts: Parts
+    editor: MemoryEditor
+    url: str
+    http: aiohttp.ClientSession
+    reported: list[list[SessionInfo]]
+    app: App
+    runner: Runner
+    agents: Agents
+    token = TOKEN
 
-    @property
-    def port(self) -> int:
-        return int(self.url.rsplit(":", 1)[1])
+    def __post_init__(self) -> None:
+        self.port = int(self.url.rsplit(":", 1)[1])
+        self._ids = iter(range(1, 1_000_000))
 
     def message(self, method: str, params: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
         """A JSON-RPC request with a fresh id."""
@@ -123,11 +123,8 @@ class Served:
         self, version: str = LEGACY, capabilities: dict[str, Any] | None = None, client: str = "test"
     ) -> dict[str, Any]:
         """An `initialize` request."""
-        about = {"name": client, "version": "1"}
-        return self.message(
-            "initialize",
-            {"protocolVersion": version, "capabilities": capabilities or {}, "clientInfo": about},
-        )
+        params = {"protocolVersion": version, "capabilities": capabilities or {}}
+        return self.message("initialize", params | {"clientInfo": {"name": client, "version": "1"}})
 
     async def ask(self, session: str, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The JSON answer to one request in a session."""
@@ -147,12 +144,9 @@ class Served:
 
     def call_message(self, tool: str, arguments: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
         """A `tools/call`."""
-        params: dict[str, Any] = {"name": f"nvim_{tool}"}
-        if arguments is not None:
-            params["arguments"] = arguments
-        if meta:
-            params["_meta"] = meta
-        return self.message("tools/call", params)
+        more = {"arguments": arguments, "_meta": meta or None}
+        given = {name: value for name, value in more.items() if value is not None}
+        return self.message("tools/call", {"name": f"nvim_{tool}"} | given)
 
     async def call(self, session: str, tool: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
         """The result of a tool call that is not streamed."""
@@ -187,6 +181,23 @@ class Served:
         head |= {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.http.get(self.url + "/mcp", headers=head)
 
+    @asynccontextmanager
+    async def listening(self, session: str, **headers: str) -> AsyncIterator[AsyncIterator[Any]]:
+        """The events of the session's stream after the empty first one."""
+        async with await self.get(session, **headers) as response:
+            stream = events(response)
+            assert (await next_event(stream))[2] == ""
+            yield stream
+
+    @asynccontextmanager
+    async def connection(self, **options: Any) -> AsyncIterator[Connected]:
+        """A TCP connection."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, **options)
+        try:
+            yield reader, writer
+        finally:
+            writer.close()
+
     def add_gate(self, name: str = "wait") -> tuple[asyncio.Event, Callable[[], Awaitable[ToolContext]]]:
         """Adds a tool that returns `opened` when the event is set; the second value waits until it runs."""
         opened, running = asyncio.Event(), asyncio.Queue[ToolContext]()
@@ -210,12 +221,9 @@ async def events(response: aiohttp.ClientResponse) -> AsyncIterator[tuple[str | 
             if name:
                 fields[name] = value
         elif "data" in fields:
-            data = fields["data"]
-            yield (
-                fields.get("id"),
-                fields.get("event", "message"),
-                json.loads(data) if data[:1] in "{[" and data else data,
-            )
+            data: Any = fields["data"]
+            data = json.loads(data) if data.startswith(("{", "[")) else data
+            yield fields.get("id"), fields.get("event", "message"), data
             fields = {}
 
 
@@ -229,45 +237,31 @@ async def next_event(stream: AsyncIterator[Any], seconds: float = 5.0) -> Any:
 async def served(
     settings: Settings | None = None,
     *,
-    head_seconds: float = 10.0,
-    read_seconds: float = 30.0,
     boot: str = "boot",
     endpoints: tuple[AgentEndpoint, ...] = (),
-    keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+    **seconds: float,
 ) -> AsyncIterator[Served]:
-    """Runs a bridge."""
+    """Runs a bridge; `seconds` are deadlines of its `Runner`."""
     settings, state = settings or Settings(), tempfile.TemporaryDirectory()
     if not settings.state_dir:
         settings = replace(settings, state_dir=state.name)
     editor = MemoryEditor(settings)
     calls = Calls(editor, settings, boot)
-    parts = Parts(
-        settings=settings,
-        hello=Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings),
-        editor=editor,
-        calls=calls,
-        token=TOKEN,
-        versions={"bridge": "0"},
-        boot=boot,
-    )
+    hello = Hello("editor-boot", {"tools": 1}, {"nvim": "0.0.0", "plugin": "0.0.0"}, None, settings)
+    parts = Parts(settings, hello, editor, calls, TOKEN, {"bridge": "0"}, boot)
     reported: list[list[SessionInfo]] = []
     parts.report_sessions = reported.append
     app = App(parts)
-    hello = replace(parts.hello, endpoints=endpoints)
-    agents = Agents(editor, hello, TOKEN, lambda token: None, app)
-    runner = Runner(app, head_seconds, read_seconds, calls.backpressure, keep_alive_seconds)
+    agents = Agents(editor, replace(hello, endpoints=endpoints), TOKEN, lambda token: None, app)
+    runner = Runner(app, backpressure=calls.backpressure, **seconds)
     await runner.setup()
     await agents.open()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        timeout = aiohttp.ClientTimeout(total=20)
-        head = {"Authorization": f"Bearer {TOKEN}"}
+        head, timeout = {"Authorization": f"Bearer {TOKEN}"}, aiohttp.ClientTimeout(total=20)
         async with aiohttp.ClientSession(headers=head, timeout=timeout) as http:
-            bridge = Served(parts, editor, url, http)
-            bridge.reported = reported
-            bridge.app, bridge.runner, bridge.agents = app, runner, agents
-            yield bridge
+            yield Served(parts, editor, url, http, reported, app, runner, agents)
     finally:
         await runner.cleanup()
         await agents.close()

@@ -16,6 +16,7 @@ from .bridge import Bridge
 from .nvim import Nvim, new_home
 from .nvim import start as start_nvim
 from .raw import Raw
+from .results import eventually
 
 GRACE = 1_000
 """ms until a client without a connection is gone."""
@@ -102,12 +103,13 @@ async def settled(bridge: Bridge, pid: int, files: int | None) -> None:
     """Checks that the bridge is the same process, and that it and its editor are idle."""
     assert await bridge.pid() == pid, "the bridge was restarted"
     await forgotten(bridge)
+
+    async def is_idle() -> bool:
+        calls = (await asyncio.to_thread(health, bridge))["calls"]["in_flight"]
+        return calls == 0 and (files is None or (open_files(pid) or 0) <= files)
+
     try:
-        async with asyncio.timeout(SETTLES / 1000):
-            while (await asyncio.to_thread(health, bridge))["calls"]["in_flight"] != 0:
-                await asyncio.sleep(0.02)
-            while files is not None and (open_files(pid) or 0) > files:
-                await asyncio.sleep(0.02)
+        await eventually(is_idle, SETTLES / 1000)
     except TimeoutError:
         raise AssertionError(f"left behind: {health(bridge)['calls']}, {open_files(pid)} files") from None
 

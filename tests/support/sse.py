@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -30,9 +29,7 @@ class LegacyStream:
         self.path = await self._data()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.response.close()
         await self.http.close()
 

@@ -14,6 +14,7 @@ import pytest
 
 from . import processes
 from .nvim import PROBE, ROOT, START_TIMEOUT, Home, Nvim
+from .results import eventually
 from .rpc import Rpc, RpcError
 
 WIDTH, HEIGHT = 80, 24  # the smallest usual screen, where texts are cut first
@@ -92,15 +93,17 @@ class Terminal:
     async def until(self, good: Callable[[str], bool], what: str, timeout: int = PATIENCE) -> str:
         """Polls the screen; `timeout` in ms."""
         screen = ""
+
+        async def look() -> bool:
+            nonlocal screen
+            screen = await self.screen()
+            return good(screen)
+
         try:
-            async with asyncio.timeout(timeout / 1000):
-                while True:
-                    screen = await self.screen()
-                    if good(screen):
-                        return screen
-                    await asyncio.sleep(0.02)
+            await eventually(look, timeout / 1000)
         except TimeoutError:
             raise AssertionError(f"not within {timeout} ms: {what}; the screen:\n{screen}") from None
+        return screen
 
     async def question_settled(self, ms: int = 400) -> None:
         """Waits until the approval question has been on the screen long enough to be answered."""
@@ -111,10 +114,12 @@ class Terminal:
 
     async def gone(self, timeout: int = PATIENCE) -> None:
         """Waits until the program and its terminal have ended."""
+
+        async def ended() -> bool:
+            return not await self.is_open()
+
         try:
-            async with asyncio.timeout(timeout / 1000):
-                while await self.is_open():
-                    await asyncio.sleep(0.02)
+            await eventually(ended, timeout / 1000)
         except TimeoutError:
             raise AssertionError(f"still running after {timeout} ms:\n{await self.screen()}") from None
 
@@ -182,17 +187,20 @@ async def opened(
 async def attach(terminal: Terminal, listen: Path) -> Rpc:
     """Connects to the Neovim in the terminal once it has a UI."""
     rpc = None
+
+    async def is_shown() -> bool:
+        nonlocal rpc
+        if rpc is None:
+            try:
+                rpc = await Rpc.connect(listen)
+            except OSError:
+                assert await terminal.is_open(), "the program exited at once"
+                return False
+        return await rpc.lua("return vim.v.vim_did_enter == 1 and #vim.api.nvim_list_uis() > 0")
+
     try:
-        async with asyncio.timeout(START_TIMEOUT / 1000):
-            while rpc is None:
-                try:
-                    rpc = await Rpc.connect(listen)
-                except OSError:
-                    assert await terminal.is_open(), "the program exited at once"
-                    await asyncio.sleep(0.01)
-            while not await rpc.lua("return vim.v.vim_did_enter == 1 and #vim.api.nvim_list_uis() > 0"):
-                await asyncio.sleep(0.01)
-            return rpc
+        await eventually(is_shown, START_TIMEOUT / 1000)
+        return rpc
     except TimeoutError:
         if rpc:
             rpc.close()

@@ -6,13 +6,8 @@ A test of a minute takes a millisecond, and its times are exact. For code that r
 from __future__ import annotations
 
 import asyncio
-import inspect
 import selectors
-from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
-
-T = TypeVar("T")
-P = ParamSpec("P")
+from typing import Any
 
 
 class _Selector(selectors.DefaultSelector):
@@ -38,20 +33,3 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.now
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Runs `work` on a virtual clock."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(work)
-
-
-def virtual(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Makes a coroutine a test on virtual time."""
-
-    def wrapped(*args: P.args, **parameters: P.kwargs) -> None:
-        run(test(*args, **parameters))
-
-    wrapped.__name__, wrapped.__module__ = test.__name__, test.__module__
-    wrapped.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
-    return wrapped

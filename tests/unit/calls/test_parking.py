@@ -9,27 +9,24 @@ from typing import Any
 import pytest
 
 from mcp_tools_nvim.calls.call import FETCH_TIMEOUT
-from mcp_tools_nvim.calls.runner import Calls
 from mcp_tools_nvim.errors import Code
-from mcp_tools_nvim.values import CallRequest, ClientInfo, Inputs, Limits, Outcome, Parked, Sender, Settings
-from tests.support.memory import MemoryEditor, Seen, ToolContext
-from tests.support.virtual_time import virtual
+from mcp_tools_nvim.values import CallRequest, Inputs, Limits, Outcome, Parked
+from tests.support.memory import ToolContext
+
+from .bench import SENDER, code
+from .bench import Bench as Calling
 
 NAME = {"method": "elicitation/create", "params": {"message": "?"}}
 ADA = {"name": {"result": {"action": "accept", "content": {"name": "Ada"}}}}
 
 
-class Bench:
-    """An editor in memory with tools that ask."""
+class Bench(Calling):
+    """Its tools ask."""
 
     def __init__(self, **settings: Any) -> None:
-        self.editor = MemoryEditor(Settings(**settings))
-        self.calls = Calls(self.editor, self.editor.settings, "boot")
-        self.seen = Seen()
-        self.loop = asyncio.get_running_loop()
-        self.editor.add_tool("asks", self.asks)
-        self.editor.add_tool("twice", self.twice)
-        self.editor.add_tool("withdrawn", self.withdrawn)
+        super().__init__(**settings)
+        for tool in (self.asks, self.twice, self.withdrawn):
+            self.editor.add_tool(tool.__name__, tool)
 
     async def asks(self, ctx: ToolContext, arguments: dict[str, Any]) -> Any:
         answers = await ctx.ask(name=NAME)
@@ -49,15 +46,8 @@ class Bench:
         second = await ctx.ask(name=NAME, again=NAME)
         return [first, sorted(second)]
 
-    def request(self, name: str, **arguments: Any) -> CallRequest:
-        return CallRequest(name, arguments, Sender(ClientInfo("test", "1")))
-
-    async def ask(self, name: str, callback: Any = None, **arguments: Any) -> Outcome:
-        """A call whose client waits; `callback` answers."""
-        return await self.calls.run(self.request(name, **arguments), self.seen, callback)
-
     async def park(self, name: str, **arguments: Any) -> Parked:
-        parked = await self.calls.run_attempt(self.request(name, **arguments), self.seen)
+        parked = await self.calls.run_attempt(CallRequest(name, arguments, SENDER), self.seen)
         assert isinstance(parked, Parked)
         return parked
 
@@ -68,17 +58,30 @@ class Bench:
         return await self.calls.resume(parked.task_id, seq or parked.inputs.seq, given, self.seen)
 
 
-def code(result: Any) -> Code | None:
-    assert isinstance(result, Outcome)
-    return result.error and result.error.code
+class Client:
+    """Answers each question after some seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.ended: list[float] = []
+
+    async def __call__(self, requests: dict[str, Any]) -> dict[str, Any]:
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.ended.append(asyncio.get_running_loop().time())
+        return ADA
+
+
+@pytest.fixture
+async def bench() -> Bench:
+    return Bench()
 
 
 # The client waits for the result
 
 
-@virtual
-async def test_every_question_reaches_a_waiting_client_once() -> None:
-    bench = Bench()
+async def test_every_question_reaches_a_waiting_client_once(bench: Bench) -> None:
     asked: list[dict[str, Any]] = []
 
     async def ask(requests: dict[str, Any]) -> dict[str, Any]:
@@ -86,29 +89,25 @@ async def test_every_question_reaches_a_waiting_client_once() -> None:
         await asyncio.sleep(25)
         return {key: {"result": {}} for key in requests}
 
-    outcome = await bench.ask("twice", ask)
+    outcome = await bench.run("twice", ask)
     assert outcome.text == '[{"name":{"result":{}}},["again","name"]]'
     assert asked == [{"name": NAME}, {"name": NAME, "again": NAME}]
     assert [seq for _, seq, _ in bench.editor.received] == [1, 2]
     assert [p.message for p in bench.seen.progresses][:2] == ["waiting for an answer"] * 2
 
 
-@virtual
-async def test_a_failure_while_asking_answers_every_question_with_an_error() -> None:
-    bench = Bench()
+async def test_a_failure_while_asking_answers_every_question_with_an_error(bench: Bench) -> None:
 
     async def ask(requests: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError("a fault")
 
     async with asyncio.timeout(60):
-        outcome = await bench.ask("asks", ask)
+        outcome = await bench.run("asks", ask)
     assert json.loads(outcome.text)["error"]["message"] == "the client could not be asked"
 
 
 @pytest.mark.parametrize("silent", [False, True])
-@virtual
-async def test_questions_and_answers_arrive_by_polling(silent: bool) -> None:
-    bench = Bench()
+async def test_questions_and_answers_arrive_by_polling(bench: Bench, silent: bool) -> None:
     bench.editor.lose_wakes = True
 
     async def ask(requests: dict[str, Any]) -> dict[str, Any]:
@@ -117,86 +116,57 @@ async def test_questions_and_answers_arrive_by_polling(silent: bool) -> None:
             bench.loop.call_later(30, bench.editor.recover)
         return ADA
 
-    outcome = await bench.ask("asks", ask)
+    outcome = await bench.run("asks", ask)
     assert "Ada" in outcome.text
     assert len(bench.editor.received) == 1
 
 
-@virtual
 async def test_the_timeout_of_a_tool_stops_while_the_user_is_asked() -> None:
-    bench = Bench(tool_timeout=5_000)
-
-    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
-        await asyncio.sleep(100)
-        return ADA
-
-    assert "Ada" in (await bench.ask("asks", ask, seconds=4)).text
+    bench, client = Bench(tool_timeout=5_000), Client(100)
+    assert "Ada" in (await bench.run("asks", client, seconds=4)).text
     begun = bench.loop.time()
-    assert code(await bench.ask("asks", ask, seconds=9)) is Code.TIMEOUT
+    assert code(await bench.run("asks", client, seconds=9)) is Code.TIMEOUT
     assert 104 <= bench.loop.time() - begun <= 107
 
 
-@virtual
-async def test_the_end_of_a_call_ends_its_question() -> None:
-    bench = Bench()
-    ended: list[str] = []
-
-    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
-        try:
-            await asyncio.sleep(1_000)
-        finally:
-            ended.append("asking")
-        return {}
-
-    task = asyncio.ensure_future(bench.ask("asks", ask))
+async def test_the_end_of_a_call_ends_its_question(bench: Bench) -> None:
+    client = Client(1_000)
+    task = bench.start("asks", client)
     await asyncio.sleep(1)
     bench.calls.set_cancel_reason(task, "client")
     task.cancel()
     await asyncio.sleep(1)
-    assert ended == ["asking"]
+    assert len(client.ended) == 1
     assert bench.editor.cancels == [("boot-1", "client")]
-    task = asyncio.ensure_future(bench.ask("asks", ask))
+    task = bench.start("asks", client)
     await asyncio.sleep(1)
     bench.editor.cancel("boot-2", "user")
     assert code(await task) is Code.CANCELLED
     await asyncio.sleep(1)
-    assert ended == ["asking", "asking"]
+    assert len(client.ended) == 2
     assert bench.calls.in_flight == 0
 
 
-@virtual
-async def test_without_a_way_to_the_client_a_question_is_answered_with_an_error() -> None:
-    bench = Bench()
-    assert "cannot answer questions" in (await bench.ask("asks")).text
+async def test_without_a_way_to_the_client_a_question_is_answered_with_an_error(bench: Bench) -> None:
+    assert "cannot answer questions" in (await bench.run("asks")).text
 
 
 @pytest.mark.parametrize("lost", [False, True])
-@virtual
-async def test_a_question_answered_in_the_editor_is_withdrawn_from_the_client(lost: bool) -> None:
-    bench = Bench()
+async def test_a_question_answered_in_the_editor_is_withdrawn_from_the_client(
+    bench: Bench, lost: bool
+) -> None:
     bench.editor.lose_wakes = lost
-    ended: list[float] = []
-
-    async def ask(requests: dict[str, Any]) -> dict[str, Any]:
-        try:
-            await asyncio.sleep(1_000)
-        finally:
-            ended.append(bench.loop.time())
-        return {}
-
-    outcome = await bench.ask("withdrawn", ask)
-    assert outcome.text == "continued"
-    assert len(ended) == 1
-    assert ended[0] <= bench.loop.time() - 2
+    client = Client(1_000)
+    assert (await bench.run("withdrawn", client)).text == "continued"
+    [ended] = client.ended
+    assert ended <= bench.loop.time() - 2
     assert bench.editor.received == []
 
 
 # The client is disconnected: the call is parked
 
 
-@virtual
-async def test_a_question_parks_the_call_and_the_answers_resume_it() -> None:
-    bench = Bench()
+async def test_a_question_parks_the_call_and_the_answers_resume_it(bench: Bench) -> None:
     first = await bench.park("twice")
     assert first == Parked("boot-1", Inputs(1, {"name": NAME}))
     await asyncio.sleep(300)
@@ -209,9 +179,7 @@ async def test_a_question_parks_the_call_and_the_answers_resume_it() -> None:
     assert bench.calls.in_flight == 0
 
 
-@virtual
-async def test_old_missing_and_repeated_answers_change_nothing() -> None:
-    bench = Bench()
+async def test_old_missing_and_repeated_answers_change_nothing(bench: Bench) -> None:
     first = await bench.park("twice")
     assert await bench.resume(first, {}) == first
     assert await bench.resume(first, seq=7) == first
@@ -227,9 +195,7 @@ async def test_old_missing_and_repeated_answers_change_nothing() -> None:
     assert [seq for _, seq, _ in bench.editor.received] == [1, 2]
 
 
-@virtual
-async def test_a_result_is_kept_for_a_minute() -> None:
-    bench = Bench()
+async def test_a_result_is_kept_for_a_minute(bench: Bench) -> None:
     parked = await bench.park("asks")
     end = await bench.resume(parked)
     await asyncio.sleep(59)
@@ -239,14 +205,10 @@ async def test_a_result_is_kept_for_a_minute() -> None:
     assert await bench.calls.resume("boot-9", 1, {}, bench.seen) is None
 
 
-@virtual
-async def test_a_late_answer_to_a_withdrawn_question_gets_the_result() -> None:
-    bench = Bench()
+async def test_a_late_answer_to_a_withdrawn_question_gets_the_result(bench: Bench) -> None:
     parked = await bench.park("withdrawn")
     await asyncio.sleep(2.5)
-    joined = asyncio.ensure_future(bench.resume(parked))
-    await asyncio.sleep(0)
-    end = await joined
+    end = await bench.resume(parked)
     assert isinstance(end, Outcome)
     assert end.text == "continued"
     assert bench.editor.received == []
@@ -257,9 +219,7 @@ async def test_a_late_answer_to_a_withdrawn_question_gets_the_result() -> None:
     assert await bench.resume(parked) is None
 
 
-@virtual
-async def test_a_parked_call_keeps_a_large_result() -> None:
-    bench = Bench()
+async def test_a_parked_call_keeps_a_large_result(bench: Bench) -> None:
 
     async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         bench.loop.call_later(2, ctx.withdraw, {"name": "the user"})
@@ -278,7 +238,6 @@ async def test_a_parked_call_keeps_a_large_result() -> None:
     assert code(await bench.resume(parked)) is Code.NOT_SERIALIZABLE
 
 
-@virtual
 async def test_a_parked_call_times_out_after_the_last_resume() -> None:
     bench = Bench(limits=Limits(parked=10_000))
     parked = await bench.park("asks")
@@ -293,9 +252,7 @@ async def test_a_parked_call_times_out_after_the_last_resume() -> None:
     assert bench.editor.received == []
 
 
-@virtual
-async def test_a_call_is_cancelled_when_its_last_waiting_client_disconnects() -> None:
-    bench = Bench()
+async def test_a_call_is_cancelled_when_its_last_waiting_client_disconnects(bench: Bench) -> None:
     parked = await bench.park("asks", seconds=50)
     attempts = [asyncio.ensure_future(bench.resume(parked)) for _ in range(2)]
     await asyncio.sleep(1)
@@ -311,9 +268,7 @@ async def test_a_call_is_cancelled_when_its_last_waiting_client_disconnects() ->
 
 
 @pytest.mark.parametrize("lost", [False, True])
-@virtual
-async def test_a_call_cancelled_while_parked_reports_that_on_resume(lost: bool) -> None:
-    bench = Bench()
+async def test_a_call_cancelled_while_parked_reports_that_on_resume(bench: Bench, lost: bool) -> None:
     parked = await bench.park("asks")
     bench.editor.lose_wakes = lost
     bench.editor.cancel(parked.task_id, "user")
@@ -325,9 +280,7 @@ async def test_a_call_cancelled_while_parked_reports_that_on_resume(lost: bool) 
 
 
 @pytest.mark.parametrize("reason", ["editor_gone", "shutdown"])
-@virtual
-async def test_parked_calls_end_with_the_editor_and_the_bridge(reason: str) -> None:
-    bench = Bench()
+async def test_parked_calls_end_with_the_editor_and_the_bridge(bench: Bench, reason: str) -> None:
     parked = await bench.park("asks")
     if reason == "editor_gone":
         bench.editor.close()
@@ -339,9 +292,7 @@ async def test_parked_calls_end_with_the_editor_and_the_bridge(reason: str) -> N
     assert code(await bench.resume(parked)) in (Code.EDITOR_GONE, Code.CANCELLED)
 
 
-@virtual
-async def test_the_oldest_results_are_dropped_beyond_the_total_limit() -> None:
-    bench = Bench()
+async def test_the_oldest_results_are_dropped_beyond_the_total_limit(bench: Bench) -> None:
 
     async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         await ctx.ask(name=NAME)
@@ -355,9 +306,7 @@ async def test_the_oldest_results_are_dropped_beyond_the_total_limit() -> None:
     assert isinstance(await bench.resume(parked[1]), Outcome)
 
 
-@virtual
-async def test_a_client_that_resumes_a_call_being_cancelled_gets_its_outcome() -> None:
-    bench = Bench()
+async def test_a_client_that_resumes_a_call_being_cancelled_gets_its_outcome(bench: Bench) -> None:
 
     async def slow(ctx: ToolContext, arguments: dict[str, Any]) -> str:
         await ctx.ask(name=NAME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 import struct
@@ -13,6 +12,7 @@ import aiohttp
 import pytest
 
 from mcp_tools_nvim.values import Limits, Settings
+from tests.support import tcp
 from tests.support.served import INITIALIZED, Served, events, next_event, served
 
 
@@ -76,16 +76,11 @@ async def test_a_message_is_processed_although_the_client_resets_the_connection(
     client = await connect(bridge)
     for n in range(5):
         body = json.dumps(bridge.call_message("echo", {"text": str(n)})).encode()
-        head = (
-            f"POST {client.endpoint} HTTP/1.1\r\nHost: localhost\r\n"
-            f"Authorization: Bearer {bridge.parts.token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        reader, writer = await asyncio.open_connection("127.0.0.1", bridge.port)
-        writer.write(head.encode() + body)
-        await reader.readexactly(12)
-        linger = struct.pack("ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
+        async with bridge.connection() as (reader, writer):
+            writer.write(tcp.request(bridge, body, line=f"POST {client.endpoint} HTTP/1.1"))
+            await reader.readexactly(12)
+            linger = struct.pack("ii", 1, 0)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            writer.transport.abort()
         assert (await client.receive())["result"]["content"][0]["text"] == str(n)
     client.response.close()

@@ -11,12 +11,7 @@ from aiohttp import ClientSession, web
 from mcp_tools_nvim.http.response import PING_SECONDS, DeferredResponse, Responses
 from mcp_tools_nvim.mcp.dispatch import Dispatch
 from mcp_tools_nvim.sessions.session import Exchange
-from tests.support.memory import ToolContext
 from tests.support.served import bare, served
-
-
-def repeat(context: ToolContext, arguments: dict[str, int]) -> str:
-    return "x" * arguments["times"]
 
 
 async def test_an_answer_that_takes_long_becomes_a_stream_with_pings() -> None:
@@ -41,9 +36,9 @@ async def test_an_answer_that_takes_long_becomes_a_stream_with_pings() -> None:
 @pytest.mark.parametrize("stateless", [False, True])
 async def test_a_finished_call_leaves_no_reference_cycle(stateless: bool) -> None:
     async with served() as bridge:
-        bridge.editor.add_tool("repeat", repeat)
+        bridge.editor.add_tool("say", lambda ctx, arguments: arguments["text"])
         session = await bridge.initialize()
-        params = {"name": "nvim_repeat", "arguments": {"times": 3}}
+        params = {"name": "nvim_say", "arguments": {"text": "x"}}
         gc.collect()
         gc.disable()
         try:
@@ -53,9 +48,8 @@ async def test_a_finished_call_leaves_no_reference_cycle(stateless: bool) -> Non
                 else:
                     await bridge.ask(session, "tools/call", params)
             await bridge.http.get(bridge.url + "/health")  # aiohttp's loop holds the last one until the next
-            left = [
-                each for each in gc.get_objects() if isinstance(each, DeferredResponse | Dispatch | Exchange)
-            ]
+            kinds = (DeferredResponse, Dispatch, Exchange)
+            left = [each for each in gc.get_objects() if isinstance(each, kinds)]
         finally:
             gc.enable()
         assert left == []

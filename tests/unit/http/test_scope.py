@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -50,18 +49,19 @@ async def names(bridge: Served, session: str) -> list[str]:
     return [tool["name"].removeprefix("nvim_") for tool in listed]
 
 
+ALL = ["dap_status", "lsp_hover", "lsp_rename"]
 SCOPES = [
-    ("", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("", {}, ALL),
     ("?tools=lsp", {}, ["lsp_hover", "lsp_rename"]),
-    ("?tools=lsp,%20dap_status", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?tools=lsp,%20dap_status", {}, ALL),
     ("?tools=lsp_rename&tools=dap", {}, ["dap_status", "lsp_rename"]),
     ("?tools=lsp&readonly", {}, ["lsp_hover"]),
     ("?readonly=1", {}, ["dap_status", "lsp_hover"]),
-    ("?readonly=false", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
-    ("?tools=all", {}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?readonly=false", {}, ALL),
+    ("?tools=all", {}, ALL),
     ("?tools=nothing", {}, []),
     ("/?tools=dap", {}, ["dap_status"]),
-    ("?other=1", {"X_MCP_Other": "1"}, ["dap_status", "lsp_hover", "lsp_rename"]),
+    ("?other=1", {"X_MCP_Other": "1"}, ALL),
     ("", {"X_MCP_Toolsets": "lsp"}, ["lsp_hover", "lsp_rename"]),
     ("", {"x_mcp_tools": "lsp_hover,dap_status"}, ["dap_status", "lsp_hover"]),
     ("", {"X_MCP_Toolsets": "dap", "X_MCP_Tools": "lsp_rename"}, ["dap_status", "lsp_rename"]),
@@ -75,23 +75,21 @@ async def test_a_client_sees_and_calls_the_tools_of_its_scope_only(
     bridge: Served, query: str, headers: dict[str, str], expected: list[str]
 ) -> None:
     """In a session and in a stateless request. A call of another tool is a call of an unknown one."""
-    session = await initialize(bridge, query, **headers)
+    session, path = await initialize(bridge, query, **headers), path_of(query)
     assert await names(bridge, session) == expected
-    for tool in ("lsp_hover", "lsp_rename", "dap_status"):
-        _, answer = await bridge.answer(bridge.call_message(tool), session)
-        assert ("result" in answer) == (tool in expected)
-        if tool not in expected:
-            error = answer["error"]
-            assert (error["code"], error["data"]["code"]) == (-32602, UNKNOWN)
-            assert error["message"] == f"Unknown tool: nvim_{tool}"
-
-    path = path_of(query)
     _, answer = await bridge.answer_stateless("tools/list", path=path, **headers)
     assert [tool["name"].removeprefix("nvim_") for tool in answer["result"]["tools"]] == expected
-    for tool in ("lsp_hover", "lsp_rename"):
+    for tool in ALL:
         params = {"name": f"nvim_{tool}", "arguments": {}}
-        _, answer = await bridge.answer_stateless("tools/call", params, path=path, **headers)
-        assert ("result" in answer) == (tool in expected)
+        for _, answer in (
+            await bridge.answer(bridge.call_message(tool), session),
+            await bridge.answer_stateless("tools/call", params, path=path, **headers),
+        ):
+            assert ("result" in answer) == (tool in expected)
+            if tool not in expected:
+                error = answer["error"]
+                assert (error["code"], error["data"]["code"]) == (-32602, UNKNOWN)
+                assert error["message"] == f"Unknown tool: nvim_{tool}"
 
 
 MALFORMED = [
@@ -169,36 +167,18 @@ async def test_a_change_is_announced_only_to_sessions_whose_list_has_changed(bri
     lsp, whole, unread = [await initialize(bridge, query) for query in ("?tools=lsp", "", "?tools=dap")]
     for session in (lsp, whole):
         await names(bridge, session)
-
-    async def received(session: str) -> asyncio.Queue[str]:
-        queue: asyncio.Queue[str] = asyncio.Queue()
-        response = await bridge.get(session)
-        stream = events(response)
-
-        async def read() -> None:
-            async for _, _, message in stream:
-                if isinstance(message, dict):
-                    queue.put_nowait(message["method"].split("/")[1])
-
-        readers.append((asyncio.create_task(read()), response))
-        return queue
-
-    readers: list[Any] = []
-    try:
-        of_lsp, of_whole, of_unread = [await received(session) for session in (lsp, whole, unread)]
-        async with asyncio.timeout(10):
-            bridge.editor.add_tool("dap_step", lambda ctx, arguments: "step")
-            assert await of_whole.get() == "tools"
-            assert await of_unread.get() == "tools"
-            bridge.editor.add_tool("lsp_format", lambda ctx, arguments: "formatted")
-            assert await of_lsp.get() == "tools"
-            assert await of_whole.get() == "tools"
-        assert of_lsp.empty()
+    async with (
+        bridge.listening(lsp) as of_lsp,
+        bridge.listening(whole) as of_whole,
+        bridge.listening(unread) as of_unread,
+    ):
+        for tool, streams in (("dap_step", (of_whole, of_unread)), ("lsp_format", (of_lsp, of_whole))):
+            bridge.editor.add_tool(tool, lambda ctx, arguments: "")
+            for stream in streams:
+                assert (await next_event(stream))[2]["method"] == "notifications/tools/list_changed"
         assert await names(bridge, lsp) == ["lsp_format", "lsp_hover", "lsp_rename"]
-    finally:
-        for task, response in readers:
-            task.cancel()
-            response.close()
+        with pytest.raises(TimeoutError):
+            await next_event(of_lsp, 0.2)
 
 
 async def test_more_scopes_than_are_cached_are_served(bridge: Served) -> None:

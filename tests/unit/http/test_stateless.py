@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -11,19 +10,12 @@ import pytest
 
 from mcp_tools_nvim.mcp.subscriptions import MAX_LISTENED, MAX_OF_CLIENT
 from mcp_tools_nvim.values import MAX_CLIENT_NAME
-from tests.support.memory import ToolContext
-from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event, served
+from tests.support.memory import ToolContext, reporting
+from tests.support.served import STATELESS, TOKEN, Served, events, eventually, next_event
 
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
-
-
-@pytest.fixture
-async def bridge() -> AsyncIterator[Served]:
-    async with served() as running:
-        running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
-        yield running
 
 
 async def test_discover_is_answered_without_a_session(bridge: Served) -> None:
@@ -80,13 +72,9 @@ async def test_parameter_headers_must_match_the_arguments(bridge: Served) -> Non
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"], inputSchema=schema)
     params = {"name": "nvim_routed", "arguments": {"region": "eu"}}
     for name in ("nvim_routed", "routed"):  # a call may omit the prefix
-        for headers, code in [
-            ({}, -32020),
-            ({"Mcp_Param_Region": "us"}, -32020),
-            ({"Mcp_Param_Region": "eu"}, None),
-        ]:
-            given = params | {"name": name}
-            _, answer = await bridge.answer_stateless("tools/call", given, **headers)
+        for region, code in ((None, -32020), ("us", -32020), ("eu", None)):
+            headers = {"Mcp_Param_Region": region} if region else {}
+            _, answer = await bridge.answer_stateless("tools/call", params | {"name": name}, **headers)
             assert answer.get("error", {}).get("code") == code, name
     bridge.editor.remove("tools", "routed")
     bridge.editor.add_tool("routed", lambda ctx, arguments: arguments["region"])
@@ -96,32 +84,24 @@ async def test_parameter_headers_must_match_the_arguments(bridge: Served) -> Non
 async def test_each_request_on_a_shared_connection_has_its_own_client(bridge: Served) -> None:
     seen: list[tuple[str, str, Any]] = []
 
-    async def note(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        client = ctx.request.sender.client
-        seen.append((client.name, client.version, ctx.request.sender.capabilities))
+    def note(ctx: ToolContext, arguments: dict[str, Any]) -> str:
+        sender = ctx.request.sender
+        seen.append((sender.client.name, sender.client.version, sender.capabilities))
         return "noted"
 
     bridge.editor.add_tool("note", note)
     senders: list[tuple[str, str, dict[str, Any]]] = [
-        ("one", "1", {}),
-        ("one", "1", {}),
-        ("two", "1", {}),
-        ("two", "2", {}),
-        ("two", "2", {"sampling": {}}),
-        ("huge" * 10_000, "2", {}),
-        ("one", "1", {}),
+        *(("one", "1", {}), ("one", "1", {}), ("two", "1", {}), ("two", "2", {})),
+        *(("two", "2", {"sampling": {}}), ("huge" * 10_000, "2", {}), ("one", "1", {})),
     ]
-    async with aiohttp.TCPConnector(limit=1) as connector:
-        shared = aiohttp.ClientSession(connector=connector, headers={"Authorization": f"Bearer {TOKEN}"})
+    head, connector = {"Authorization": f"Bearer {TOKEN}"}, aiohttp.TCPConnector(limit=1)
+    async with aiohttp.ClientSession(connector=connector, headers=head) as shared:
         original, bridge.http = bridge.http, shared
-        try:
-            for name, version, capabilities in senders:
-                meta = {CLIENT_INFO: {"name": name, "version": version}, CAPABILITIES: capabilities}
-                params = {"name": "nvim_note", "arguments": {}, "_meta": meta}
-                assert (await bridge.answer_stateless("tools/call", params))[0] == 200
-        finally:
-            bridge.http = original
-            await shared.close()
+        for name, version, capabilities in senders:
+            meta = {CLIENT_INFO: {"name": name, "version": version}, CAPABILITIES: capabilities}
+            params = {"name": "nvim_note", "arguments": {}, "_meta": meta}
+            assert (await bridge.answer_stateless("tools/call", params))[0] == 200
+        bridge.http = original
     assert seen == [(name[:MAX_CLIENT_NAME], *rest) for name, *rest in senders]
 
 
@@ -136,23 +116,14 @@ async def test_notifications_are_accepted_and_dropped(bridge: Served) -> None:
 
 
 async def test_an_answer_with_progress_or_requested_logs_is_a_stream(bridge: Served) -> None:
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        ctx.log("info", "i")
-        ctx.log("error", "e")
-        if arguments.get("progress"):
-            ctx.progress(1, 2)
-        await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("work", work)
+    bridge.editor.add_tool("work", reporting(("info", "i"), ("error", "e"), (1, 2)))
     params: dict[str, Any] = {"name": "nvim_work"}
     async with await bridge.post_stateless("tools/call", params) as response:
         assert response.content_type == "application/json"
     params["_meta"] = {LOG_LEVEL: "error", "progressToken": 7}
-    params["arguments"] = {"progress": True}
     async with await bridge.post_stateless("tools/call", params) as response:
         seen = [event async for event in events(response)]
-    assert all(id_ is None for id_, _, _ in seen)
+    assert {id_ for id_, _, _ in seen} == {None}
     messages = [data for _, _, data in seen]
     assert [m["params"]["data"] for m in messages if m.get("method") == "notifications/message"] == ["e"]
     assert [m["params"]["progress"] for m in messages if m.get("method") == "notifications/progress"] == [1]

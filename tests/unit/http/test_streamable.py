@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
-from tests.support.memory import ToolContext
+from tests.support.memory import reporting
 from tests.support.served import LEGACY, Served, events, next_event, served
 
-
-@pytest.fixture
-async def bridge() -> AsyncIterator[Served]:
-    async with served() as running:
-        running.editor.add_tool("echo", lambda ctx, arguments: arguments.get("text", "nothing"))
-        yield running
+CHANGED = "notifications/tools/list_changed"
 
 
 async def test_initialize_opens_a_session(bridge: Served) -> None:
@@ -67,38 +60,26 @@ async def test_the_root_path_is_the_same_endpoint(bridge: Served) -> None:
 
 async def test_the_answer_is_a_stream_only_if_there_is_progress(bridge: Served) -> None:
     session = await bridge.initialize()
-
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        for step in range(1, 4):
-            ctx.progress(step, 3, f"step {step}")
-            await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("work", work)
+    steps = [(step, 3, f"step {step}") for step in range(1, 4)]
+    bridge.editor.add_tool("work", reporting(*steps))
     async with await bridge.post(bridge.call_message("work"), session) as response:
         assert response.content_type == "application/json"
     seen = await bridge.stream(bridge.call_message("work", progressToken="t"), session)
     assert seen[0][2] == ""
     progress = [data["params"] for _, _, data in seen[1:-1]]
-    assert all(params["progressToken"] == "t" for params in progress)
+    assert {params["progressToken"] for params in progress} == {"t"}
     done = [params["progress"] for params in progress]
     assert done == sorted(set(done))
     assert progress[-1]["total"] == 3
     assert seen[-1][2]["result"]["content"][0]["text"] == "done"
-    ids = [id_ for id_, _, _ in seen]
-    assert len(set(ids)) == len(ids)
+    ids = {id_ for id_, _, _ in seen}
+    assert len(ids) == len(seen)
     assert all(id_.startswith("boot-") for id_ in ids)
 
 
 async def test_only_clients_since_2025_11_25_get_an_empty_first_event(bridge: Served) -> None:
+    bridge.editor.add_tool("work", reporting(("info", {"x": 1})))
     session = await bridge.initialize("2025-06-18")
-
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        ctx.log("info", {"x": 1})
-        await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("work", work)
     async with await bridge.post(bridge.call_message("work"), session) as response:
         text = await response.text()
     assert text.startswith("retry: 1500\nid: boot-")
@@ -108,28 +89,21 @@ async def test_only_clients_since_2025_11_25_get_an_empty_first_event(bridge: Se
 
 async def test_a_session_sets_its_log_level(bridge: Served) -> None:
     """It is `info` at first; unknown levels of tools become `info`."""
-
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        for level in ("debug", "info", "warn", "error", "odd"):
-            ctx.log(level, level)
-        await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("work", work)
+    levels = ("debug", "info", "warn", "error", "odd")
+    bridge.editor.add_tool("work", reporting(*((level, level) for level in levels)))
     session = await bridge.initialize()
 
     async def logged() -> list[tuple[str, str]]:
         async with await bridge.post(bridge.call_message("work"), session) as response:
             if response.content_type == "application/json":
                 return []
-            messages = [data for _, _, data in [event async for event in events(response)] if data]
-            return [(m["params"]["level"], m["params"]["data"]) for m in messages if "method" in m]
+            params = [data.get("params") async for _, _, data in events(response) if data]
+            return [(each["level"], each["data"]) for each in params if each]
 
     assert await logged() == [("info", "info"), ("warning", "warn"), ("error", "error"), ("info", "odd")]
-    assert (await bridge.ask(session, "logging/setLevel", {"level": "error"}))["result"] == {}
-    assert await logged() == [("error", "error")]
-    assert (await bridge.ask(session, "logging/setLevel", {"level": "emergency"}))["result"] == {}
-    assert await logged() == []
+    for level, expected in (("error", [("error", "error")]), ("emergency", [])):
+        assert (await bridge.ask(session, "logging/setLevel", {"level": level}))["result"] == {}
+        assert await logged() == expected
     assert (await bridge.ask(session, "logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
 
 
@@ -145,12 +119,7 @@ async def test_the_answers_of_a_batch_share_one_limit(bridge: Served) -> None:
 
 
 async def test_progress_of_a_batch_comes_before_its_answers(bridge: Served) -> None:
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        ctx.progress(1)
-        await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("work", work)
+    bridge.editor.add_tool("work", reporting((1,)))
     session = await bridge.initialize("2025-03-26")
     batch = [bridge.call_message("work", progressToken=token) for token in ("a", "b")]
     seen = [data for _, _, data in await bridge.stream(batch, session)]
@@ -160,27 +129,18 @@ async def test_progress_of_a_batch_comes_before_its_answers(bridge: Served) -> N
 
 async def test_a_burst_of_changes_is_announced_once_on_the_open_or_the_next_stream(bridge: Served) -> None:
     session = await bridge.initialize()
-    async with await bridge.get(session) as response:
-        stream = events(response)
-        assert (await next_event(stream))[2] == ""
+    async with bridge.listening(session) as stream:
         for n in range(5):
             bridge.editor.add_tool(f"tool{n}", lambda ctx, arguments: None)
-        assert (await next_event(stream))[2] == {
-            "jsonrpc": "2.0",
-            "method": "notifications/tools/list_changed",
-        }
-    bridge.editor.remove("tools", "tool0")
-    await asyncio.sleep(0.1)
-    bridge.editor.remove("tools", "tool1")
-    await asyncio.sleep(0.1)
-    async with await bridge.get(session) as response:
-        stream = events(response)
-        assert (await next_event(stream))[2] == ""
-        assert (await next_event(stream))[2]["method"] == "notifications/tools/list_changed"
+        assert (await next_event(stream))[2] == {"jsonrpc": "2.0", "method": CHANGED}
+    for n in range(2):
+        bridge.editor.remove("tools", f"tool{n}")
+        await asyncio.sleep(0.1)
+    async with bridge.listening(session) as stream:
+        assert (await next_event(stream))[2]["method"] == CHANGED
         with pytest.raises(TimeoutError):
             await next_event(stream, 0.2)
-    listed = await bridge.ask(session, "tools/list")
-    assert len(listed["result"]["tools"]) == 4
+    assert len((await bridge.ask(session, "tools/list"))["result"]["tools"]) == 4
 
 
 async def test_a_session_has_one_stream(bridge: Served) -> None:
@@ -199,12 +159,7 @@ async def test_a_session_has_one_stream(bridge: Served) -> None:
 
 
 async def test_resuming_a_response_lost_in_a_restart_ends_with_an_error(bridge: Served) -> None:
-    async def work(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        ctx.progress(1)
-        await asyncio.Event().wait()
-        return "never"
-
-    bridge.editor.add_tool("work", work)
+    bridge.editor.add_tool("work", reporting((1,), seconds=60))
     message = bridge.call_message("work", progressToken="t") | {"id": "é/1"}
     async with await bridge.post(message, await bridge.initialize()) as response:
         stream = events(response)
@@ -213,9 +168,9 @@ async def test_resuming_a_response_lost_in_a_restart_ends_with_an_error(bridge: 
     async with (
         served(boot="restarted") as again,
         await again.get(await again.initialize(), Last_Event_ID=last) as response,
+        asyncio.timeout(10),
     ):
-        async with asyncio.timeout(10):
-            (lost,) = [data async for _, _, data in events(response)]
+        (lost,) = [data async for _, _, data in events(response)]
     assert (lost["id"], "may have been carried out" in lost["error"]["message"]) == ("é/1", True)
 
 
@@ -223,26 +178,18 @@ async def test_resuming_a_response_lost_in_a_restart_ends_with_an_error(bridge: 
 async def test_an_unknown_event_id_opens_a_new_stream(bridge: Served, last: str) -> None:
     session = await bridge.initialize()
     async with await bridge.get(session, Last_Event_ID=last) as response:
-        assert response.status == 200
         stream = events(response)
         id_, _, data = await next_event(stream)
-        assert data == ""
+        assert (response.status, data) == (200, "")
         bridge.editor.add_tool("more", lambda ctx, arguments: None)
-        assert (await next_event(stream))[2]["method"] == "notifications/tools/list_changed"
+        assert (await next_event(stream))[2]["method"] == CHANGED
     async with await bridge.get(session, Last_Event_ID=id_) as response:
-        assert (await next_event(events(response)))[2]["method"] == "notifications/tools/list_changed"
+        assert (await next_event(events(response)))[2]["method"] == CHANGED
 
 
 async def test_unread_progress_and_logs_are_dropped_before_the_result(bridge: Served) -> None:
-    async def flood(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        for _ in range(2000):
-            ctx.log("error", "x" * 1000)
-        await asyncio.sleep(0)
-        return "done"
-
-    bridge.editor.add_tool("flood", flood)
-    session = await bridge.initialize()
-    seen = await bridge.stream(bridge.call_message("flood"), session)
+    bridge.editor.add_tool("flood", reporting(*[("error", "x" * 1000)] * 2000))
+    seen = await bridge.stream(bridge.call_message("flood"), await bridge.initialize())
     assert len(seen) < 200
     assert seen[-1][2]["result"]["content"][0]["text"] == "done"
 
@@ -256,16 +203,11 @@ async def test_a_refused_request_keeps_its_id(bridge: Served) -> None:
 async def test_invalid_event_ids_open_a_new_stream(bridge: Served) -> None:
     session = await bridge.initialize()
     foreign = [base64.b64encode(text).decode() for text in (b"{}", b"[[1]]", b"[true]", b"[", b"[" * 300)]
-    made_up = [
-        "boot-" + "9" * 5000,
-        "boot--1",
-        "boot-",
+    numbers = ["9" * 5000, "-1", "", "x", "9" * 19]
+    for id_ in [
         "x",
-        "boot-x",
-        "boot-" + "9" * 19,
-        "x-1.*",
-        "x-1." + "W" * 999,
-    ]
-    for id_ in [*made_up, *(f"x-1.{each}" for each in foreign)]:
+        *(f"boot-{n}" for n in numbers),
+        *(f"x-1.{each}" for each in [*foreign, "*", "W" * 999]),
+    ]:
         async with await bridge.get(session, Last_Event_ID=id_) as response:
             assert response.status == 200, id_

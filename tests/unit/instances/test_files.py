@@ -84,9 +84,7 @@ async def test_another_editor_of_this_user_is_recognized_by_its_proof(tmp_path: 
     assert b"mine" not in holder.received
 
 
-async def test_an_editor_of_this_project_is_recognized_without_a_file(
-    hold: Hold,
-) -> None:
+async def test_an_editor_of_this_project_is_recognized_without_a_file(hold: Hold) -> None:
     holder = await hold(proof_of("mine"))
     assert await holder_of("127.0.0.1", holder.port, None, "mine") == "ours"
 

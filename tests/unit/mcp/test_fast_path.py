@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -57,9 +58,8 @@ async def test_results_are_the_same_to_the_byte(version: str) -> None:
     async with served() as bridge:
         for name, value in RESULTS.items():
             for kind, more in (("plain", {}), ("typed", {"outputSchema": OBJECT})):
-                bridge.editor.add_tool(
-                    f"{name}_{kind}", lambda *_, n=name, v=value: runs.append(n) or v, **more
-                )
+                tool = partial(run, runs, name, value)
+                bridge.editor.add_tool(f"{name}_{kind}", tool, **more)
 
         def fail(context: ToolContext, arguments: dict[str, Any]) -> None:
             runs.append("fail")

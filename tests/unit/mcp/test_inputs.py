@@ -71,7 +71,7 @@ async def test_the_end_of_a_session_ends_its_questions(bridge: Served) -> None:
     assert cancelled >= asked
     await eventually(lambda: bridge.editor.cancels)
     assert bridge.editor.cancels[0][1] == "session_closed"
-    assert bridge.calls.in_flight == 0
+    assert bridge.parts.calls.in_flight == 0
 
 
 async def test_foreign_and_forged_request_states_have_the_same_error(bridge: Served) -> None:

@@ -69,6 +69,10 @@ def counted(bridge: Served) -> int:
     return sum(bridge.editor.offers.subscribed.values())
 
 
+async def subscribe(bridge: Served, session: str, uri: str) -> dict[str, Any]:
+    return await bridge.ask(session, "resources/subscribe", {"uri": uri})
+
+
 @pytest.mark.parametrize("era", ["sessions", "stateless"])
 async def test_other_failures_have_their_own_code(bridge: Served, era: str) -> None:
     session = await session_of(bridge, era)
@@ -139,13 +143,10 @@ async def test_each_client_has_its_own_rate_limit_of_reads() -> None:
 async def test_updates_reach_subscribers_once_until_they_unsubscribe(bridge: Served) -> None:
     one, other = await bridge.initialize(), await bridge.initialize()
     for _ in range(2):
-        assert (await bridge.ask(one, "resources/subscribe", {"uri": "test://a"}))["result"] == {}
-    await bridge.ask(other, "resources/subscribe", {"uri": "test://t/x"})
+        assert (await subscribe(bridge, one, "test://a"))["result"] == {}
+    await subscribe(bridge, other, "test://t/x")
     assert counted(bridge) == 2
-    async with await bridge.get(one) as response, await bridge.get(other) as its:
-        stream, its_stream = events(response), events(its)
-        await next_event(stream)
-        await next_event(its_stream)
+    async with bridge.listening(one) as stream, bridge.listening(other) as its_stream:
         bridge.editor.update("test://a")
         expected = {"method": "notifications/resources/updated", "params": {"uri": "test://a"}}
         assert (await next_event(stream))[2] == {"jsonrpc": "2.0"} | expected
@@ -154,7 +155,7 @@ async def test_updates_reach_subscribers_once_until_they_unsubscribe(bridge: Ser
         for _ in range(2):
             assert (await bridge.ask(one, "resources/unsubscribe", {"uri": "test://a"}))["result"] == {}
         await eventually(lambda: counted(bridge) == 1)
-        await bridge.ask(one, "resources/subscribe", {"uri": "test://b"})
+        await subscribe(bridge, one, "test://b")
         bridge.editor.update("test://a")
         bridge.editor.update("test://b")
         assert (await next_event(stream))[2]["params"] == {"uri": "test://b"}
@@ -162,22 +163,19 @@ async def test_updates_reach_subscribers_once_until_they_unsubscribe(bridge: Ser
 
 async def test_an_unread_update_is_queued_once(bridge: Served) -> None:
     session = await bridge.initialize()
-    await bridge.ask(session, "resources/subscribe", {"uri": "test://a"})
-    await bridge.ask(session, "resources/subscribe", {"uri": "test://b"})
-    for _ in range(500):
-        bridge.editor.update("test://a")
-    bridge.editor.update("test://b")
-    async with await bridge.get(session) as response:
-        stream = events(response)
-        await next_event(stream)
+    for uri in ("test://a", "test://b"):
+        await subscribe(bridge, session, uri)
+        for _ in range(500):
+            bridge.editor.update(uri)
+    async with bridge.listening(session) as stream:
         uris = [(await next_event(stream))[2]["params"]["uri"] for _ in range(2)]
     assert uris == ["test://a", "test://b"]
 
 
 async def test_subscriptions_end_with_their_session(bridge: Served) -> None:
     session, deleted = await bridge.initialize(), await bridge.initialize()
-    await bridge.ask(session, "resources/subscribe", {"uri": "test://a"})
-    await bridge.ask(deleted, "resources/subscribe", {"uri": "test://a"})
+    for each in (session, deleted):
+        await subscribe(bridge, each, "test://a")
     assert await bridge.delete(deleted) == 200
     await eventually(lambda: counted(bridge) == 1)
 
@@ -191,22 +189,21 @@ async def test_subscriptions_end_with_their_session(bridge: Served) -> None:
 @pytest.mark.slow
 async def test_a_session_has_a_limited_number_of_subscriptions(bridge: Served) -> None:
     one, other = await bridge.initialize(), await bridge.initialize()
-    room = asyncio.Semaphore(50)
+    room, most = asyncio.Semaphore(50), session_share(Limits().sessions)
 
-    async def subscribe(session: str, number: int) -> Any:
+    async def watch(session: str, number: int) -> Any:
         async with room:
-            return await bridge.ask(session, "resources/subscribe", {"uri": f"test://t/{number}"})
+            return await subscribe(bridge, session, f"test://t/{number}")
 
-    most = session_share(Limits().sessions)
-    answers = await asyncio.gather(*(subscribe(one, number) for number in range(most + 20)))
+    answers = await asyncio.gather(*(watch(one, number) for number in range(most + 20)))
     refused = [answer["error"] for answer in answers if "error" in answer]
     assert len(refused) == 20
     assert {error["data"]["code"] for error in refused} == {"busy"}
     assert "unsubscribe from some first" in refused[0]["message"]
     assert counted(bridge) == most
-    assert "result" in await subscribe(other, 1)
+    assert "result" in await watch(other, 1)
     await bridge.ask(one, "resources/unsubscribe", {"uri": "test://t/1"})
-    assert "result" in await subscribe(one, most + 30)
+    assert "result" in await watch(one, most + 30)
 
 
 def test_the_subscriptions_of_all_sessions_fit_in_the_limit_of_the_editor() -> None:
@@ -220,12 +217,10 @@ def test_the_subscriptions_of_all_sessions_fit_in_the_limit_of_the_editor() -> N
 @pytest.mark.slow
 async def test_an_unknown_resource_and_a_silent_editor_refuse_subscriptions(bridge: Served) -> None:
     session = await bridge.initialize()
-    answer = await bridge.ask(session, "resources/subscribe", {"uri": "test://none"})
     expected = {"code": -32002, "message": "Resource not found", "data": {"uri": "test://none"}}
-    assert answer["error"] == expected
+    assert (await subscribe(bridge, session, "test://none"))["error"] == expected
     bridge.editor.silent = True
-    answer = await bridge.ask(session, "resources/subscribe", {"uri": "test://a"})
-    assert answer["error"]["data"]["code"] == "editor_blocked"
+    assert (await subscribe(bridge, session, "test://a"))["error"]["data"]["code"] == "editor_blocked"
     bridge.editor.recover()
     assert "result" in await bridge.ask(session, "resources/list")
     assert counted(bridge) == 0, "the late subscription is removed"
@@ -255,18 +250,12 @@ async def test_invalid_utf_8_in_a_resource_is_an_error(bridge: Served) -> None:
 
 
 async def test_a_read_can_be_cancelled(bridge: Served) -> None:
-    contexts: list[ToolContext] = []
-
-    async def wait(ctx: ToolContext, params: dict[str, Any]) -> None:
-        contexts.append(ctx)
-        await asyncio.Event().wait()
-
-    bridge.editor.add_resource("test://wait", wait)
-    session = await bridge.initialize()
-    message = bridge.message("resources/read", {"uri": "test://wait"})
+    _, running = bridge.add_gate()
+    bridge.editor.add_resource("test://wait", bridge.editor.offers.of["tools"]["wait"].function)
+    session, message = await bridge.initialize(), bridge.message("resources/read", {"uri": "test://wait"})
     asking = asyncio.create_task(bridge.answer(message, session))
-    await eventually(lambda: contexts)
+    context = await running()
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": message["id"]}}
     await bridge.answer(note, session)
     assert (await asking)[1]["error"]["code"] == -32800
-    await eventually(lambda: contexts[0].cancel_reason == "client")
+    await eventually(lambda: context.cancel_reason == "client")

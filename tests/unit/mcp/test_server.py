@@ -98,16 +98,24 @@ async def test_a_list_is_served_from_the_cache_when_the_editor_does_not_answer()
     assert caught.value.error.data == {"code": Code.EDITOR_GONE}
 
 
-async def test_a_list_that_fails_in_the_editor_is_an_error_or_served_from_the_cache() -> None:
-    class Failing(MemoryEditor):
-        def list(
-            self, kind: Kind, revision: int | None, view: View | None = None
-        ) -> asyncio.Future[ListingReply]:
-            failed: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
-            failed.set_exception(LuaError("a fault"))
-            return failed
+class Held(MemoryEditor):
+    """Its lists fail, or are answered by the test."""
 
-    listing = DefinitionList(Failing(Settings()), "tools")
+    fault: Exception | None = None
+
+    def list(
+        self, kind: Kind, revision: int | None, view: View | None = None
+    ) -> asyncio.Future[ListingReply]:
+        self.held: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
+        if self.fault is not None:
+            self.held.set_exception(self.fault)
+        return self.held
+
+
+async def test_a_list_that_fails_in_the_editor_is_an_error_or_served_from_the_cache() -> None:
+    editor = Held(Settings())
+    editor.fault = LuaError("a fault")
+    listing = DefinitionList(editor, "tools")
     with pytest.raises(MCPError, match="the plugin failed inside Neovim") as caught:
         await listing.refresh()
     assert caught.value.error.data == {"code": Code.EXECUTION_ERROR}
@@ -121,28 +129,15 @@ async def test_a_scoped_list_is_announced_only_when_it_has_changed() -> None:
     editor.add_tool("lsp_hover", fail)
     listing = DefinitionList(editor, "tools", deadline=0.2, view=View("c", Scope(("lsp",))))
     await listing.refresh()
-    editor.add_tool("dap_step", fail)
-    listing.change()
-    assert not await listing.has_changed()
-    editor.add_tool("lsp_rename", fail)
-    listing.change()
-    assert await listing.has_changed()
-    listing.change()
-    assert not await listing.has_changed()
+    for tool, changed in (("dap_step", False), ("lsp_rename", True), (None, False)):
+        if tool:
+            editor.add_tool(tool, fail)
+        listing.change()
+        assert await listing.has_changed() is changed
     editor.silent = True
     listing.change()
     assert await listing.has_changed()
     editor.close()
-
-
-class Held(MemoryEditor):
-    """Its lists are answered by the test."""
-
-    def list(
-        self, kind: Kind, revision: int | None, view: View | None = None
-    ) -> asyncio.Future[ListingReply]:
-        self.held: asyncio.Future[ListingReply] = asyncio.get_running_loop().create_future()
-        return self.held
 
 
 async def test_a_change_during_a_request_makes_the_list_stale() -> None:
@@ -169,11 +164,7 @@ async def test_a_change_during_a_request_makes_the_list_stale() -> None:
 )
 async def test_a_progress_token_that_is_too_long_gets_no_progress(token: str | int, repeated: bool) -> None:
     pushed: list[bytes] = []
-
-    def push(data: bytes, *, droppable: bool = False) -> None:
-        pushed.append(data)
-
-    dispatch = Dispatch(1, {"_meta": {"progressToken": token}}, push)
+    dispatch = Dispatch(1, {"_meta": {"progressToken": token}}, lambda data, **_: pushed.append(data))
     dispatch.send_progress(1, 2, None)
     assert len(pushed) == repeated
 

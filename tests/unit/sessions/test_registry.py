@@ -29,7 +29,7 @@ class Table:
         self.now = time.time()
         self.reports: list[list[str]] = []
         self.sessions = Sessions(
-            bridge.calls,
+            bridge.parts.calls,
             SessionStore("token", Path(bridge.parts.settings.state_dir), self.clock),
             EventIds("boot"),
             limits,

@@ -109,7 +109,7 @@ register('test_streaming_elicitation', 'Streams; must not send requests without 
   end,
 })
 
--- tests/support/proxy.py cuts the connection after the message below; the client that reconnects gets the answer.
+-- tests/conformance/proxy.py cuts the connection after the message below; the client that reconnects gets the answer.
 register('test_reconnection', 'Is still running when the connection breaks', nil, {
   run = function(ctx)
     ctx:log('info', 'Still running')

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import suite
+from tests.conformance.proxy import proxied
 from tests.support import bridge
 from tests.support.nvim import Spawn
-from tests.support.proxy import proxied
 
 FIXTURES = "\n".join(
     f"dofile([[{Path(__file__).with_name(name)}]])"
@@ -40,8 +40,8 @@ async def test_only_expected_checks_fail(run: str, spawn_nvim: Spawn, tmp_path: 
     setup = bridge.with_limits("{ tool_prefix = '' }", task_after=300)
     server = await bridge.start(spawn_nvim, setup=setup, init=FIXTURES)
     # The suite cannot send a token. The proxy cuts the connection of `test_reconnection`, as a tool cannot.
-    async with proxied(server.port, server.token, cut=b'"test_reconnection"') as proxy:
-        report = await suite.run(program, f"http://localhost:{proxy.port}/mcp", *args, folder=tmp_path)
+    async with proxied(server.port, server.token, cut=b'"test_reconnection"') as port:
+        report = await suite.run(program, f"http://localhost:{port}/mcp", *args, folder=tmp_path)
     print(dict(report.counts))
     assert report.complaints(suite.expected()) == [], report.output
     assert report.scenarios.keys() == await suite.required(program, *listing, folder=tmp_path)

@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.unit.relay.test_pump import (
-    BROKEN,
-    INITIALIZE,
-    Client,
-    Connect,
-    FakeBridge,
-    Serve,
-    answered,
-    bridges,
-)
-
-__all__ = ["bridges"]  # a fixture
+from .fakes import BROKEN, INITIALIZE, Connect, FakeBridge, answered
 
 META = "io.modelcontextprotocol/"
 TASKS = {"extensions": {META + "tasks": {}}}
-
-
-@pytest.fixture
-def clients() -> Iterator[Connect]:
-    made: list[Client] = []
-
-    def make(bridge: FakeBridge) -> Client:
-        made.append(Client(bridge.url))
-        return made[-1]
-
-    yield make
-    for client in made:
-        client.close()
 
 
 def request(id_: Any, method: str, capabilities: Any = TASKS, **params: Any) -> dict[str, Any]:
@@ -49,34 +23,29 @@ def headers_of(bridge: FakeBridge, method: str) -> list[dict[str, str]]:
     return [headers for _, headers in bridge.received if headers.get("Mcp-Method") == method]
 
 
-def test_a_request_repeats_its_fields_in_headers(clients: Connect, bridges: Serve) -> None:
-    bridge = bridges(answered)
-    client = clients(bridge)
+def test_a_request_repeats_its_fields_in_headers(connect: Connect) -> None:
+    client = connect(opens=False)
     for id_, name in enumerate(("plain", "täxt\n", "=?base64?x?=")):
         client.ask(request(id_, "tools/call", name=name))
         assert "result" in client.answer(id_)
-    sent = headers_of(bridge, "tools/call")
-    assert [headers["Mcp-Name"] for headers in sent] == [
-        "plain",
-        "=?base64?dMOkeHQK?=",
-        "=?base64?PT9iYXNlNjQ/eD89?=",
-    ]
-    assert {headers["MCP-Protocol-Version"] for headers in sent} == {"2026-07-28"}
-    assert {headers["Mcp-Tools-Session"] for headers in sent} == {"s"}
-    assert not [headers for headers in sent if "Mcp-Session-Id" in headers]
+    sent = headers_of(client.bridge, "tools/call")
+    names = ["plain", "=?base64?dMOkeHQK?=", "=?base64?PT9iYXNlNjQ/eD89?="]
+    assert [headers["Mcp-Name"] for headers in sent] == names
+    for headers in sent:
+        assert (headers["MCP-Protocol-Version"], headers["Mcp-Tools-Session"]) == ("2026-07-28", "s")
+        assert "Mcp-Session-Id" not in headers
 
 
 @pytest.mark.parametrize("params", [None, [], {"_meta": 1}, {"notifications": 1}])
-def test_a_malformed_request_is_answered(clients: Connect, bridges: Serve, params: Any) -> None:
-    """The bridge refuses it; the relay continues."""
+def test_a_malformed_request_is_answered(connect: Connect, params: Any) -> None:
+    """The client.bridge refuses it; the relay continues."""
 
     def answer(message: Any) -> tuple[int, str]:
         if isinstance(message, dict) and message.get("id") == 2:
             return 400, json.dumps({"jsonrpc": "2.0", "id": 2, "error": {"code": -32602, "message": "no"}})
         return answered(message)
 
-    bridge = bridges(answer)
-    client = clients(bridge)
+    client = connect(answer, opens=False)
     for method in ("tools/call", "subscriptions/listen"):
         client.lines.clear()
         client.ask(request(1, "server/discover"))
@@ -87,29 +56,27 @@ def test_a_malformed_request_is_answered(clients: Connect, bridges: Serve, param
     client.answer(3)
 
 
-def test_a_probe_without_tasks_is_refused(clients: Connect, bridges: Serve) -> None:
-    bridge = bridges(answered)
-    client = clients(bridge)
+def test_a_probe_without_tasks_is_refused(connect: Connect) -> None:
+    client = connect(opens=False)
     client.ask(request("probe", "server/discover", {}))
     assert "error" in client.answer("probe")
     client.ask(INITIALIZE)
     assert client.answer(0)["result"] == {"protocolVersion": "2025-11-25"}
-    assert headers_of(bridge, "server/discover") == []
+    assert headers_of(client.bridge, "server/discover") == []
 
 
-def test_a_client_that_does_not_wait_for_its_probe_gets_a_session(clients: Connect, bridges: Serve) -> None:
-    bridge = bridges(answered)
-    client = clients(bridge)
+def test_a_client_that_does_not_wait_for_its_probe_gets_a_session(connect: Connect) -> None:
+    client = connect(opens=False)
     client.ask(request("probe", "server/discover"))
     client.answer("probe")
     client.ask(INITIALIZE)
     client.answer(0)
     client.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert client.answer(1)["result"] == {}
-    assert headers_of(bridge, "tools/list") == []
+    assert headers_of(client.bridge, "tools/list") == []
 
 
-def test_a_session_that_is_gone_is_opened_again(clients: Connect, bridges: Serve) -> None:
+def test_a_session_that_is_gone_is_opened_again(connect: Connect) -> None:
     """A 404 is the answer to an unknown method, as in the era without sessions."""
     gone = [410]
     opened: list[Any] = []
@@ -124,8 +91,7 @@ def test_a_session_that_is_gone_is_opened_again(clients: Connect, bridges: Serve
             return 404, json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error})
         return answered(message)
 
-    bridge = bridges(answer)
-    client = clients(bridge)
+    client = connect(answer, opens=False)
     client.ask(request(1, "tools/call", name="x"))
     assert "result" in client.answer(1)
     assert len(opened) == 2
@@ -135,7 +101,7 @@ def test_a_session_that_is_gone_is_opened_again(clients: Connect, bridges: Serve
     assert len(opened) == 2
 
 
-def test_a_broken_answer_is_an_error_unless_the_request_reads(clients: Connect, bridges: Serve) -> None:
+def test_a_broken_answer_is_an_error_unless_the_request_reads(connect: Connect) -> None:
     fails: list[int] = []
 
     def answer(message: Any) -> tuple[int, str]:
@@ -143,8 +109,7 @@ def test_a_broken_answer_is_an_error_unless_the_request_reads(clients: Connect, 
             return fails.pop(), ""
         return answered(message)
 
-    bridge = bridges(answer)
-    client = clients(bridge)
+    client = connect(answer, opens=False)
     fails.append(BROKEN)
     client.ask(request(1, "server/discover"))
     assert "result" in client.answer(1)
@@ -153,7 +118,7 @@ def test_a_broken_answer_is_an_error_unless_the_request_reads(clients: Connect, 
     assert "unknown" in client.answer(2)["error"]["message"]
 
 
-def test_a_subscription_can_be_the_first_request(clients: Connect, bridges: Serve) -> None:
+def test_a_subscription_can_be_the_first_request(connect: Connect) -> None:
     method = "notifications/subscriptions/acknowledged"
 
     def answer(message: Any) -> tuple[int, str]:
@@ -161,18 +126,15 @@ def test_a_subscription_can_be_the_first_request(clients: Connect, bridges: Serv
             return 200, json.dumps({"jsonrpc": "2.0", "method": method, "params": {}})
         return answered(message)
 
-    bridge = bridges(answer)
-    client = clients(bridge)
+    client = connect(answer, opens=False)
     client.ask(request(1, "subscriptions/listen", notifications={"toolsListChanged": True}))
-    deadline = time.monotonic() + 3
-    while not any(line.get("method") == method for line in client.lines) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [line["method"] for line in client.lines][:1] == [method]
-    sent = headers_of(bridge, "subscriptions/listen")
+    client.wait_for(method)
+    assert client.lines[0]["method"] == method
+    sent = headers_of(client.bridge, "subscriptions/listen")
     assert sent[0]["Mcp-Tools-Session"] == "s"
 
 
-def test_a_refused_subscription_ends(clients: Connect, bridges: Serve) -> None:
+def test_a_refused_subscription_ends(connect: Connect) -> None:
     """An error after the acknowledgment is not the client's: the stream is requested again."""
     acknowledged = {"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": {}}
     error = {"jsonrpc": "2.0", "id": "l", "error": {"code": -32603, "message": "full"}}
@@ -184,8 +146,7 @@ def test_a_refused_subscription_ends(clients: Connect, bridges: Serve) -> None:
             return 200, answers.pop()
         return answered(message)
 
-    bridge = bridges(answer)
-    client = clients(bridge)
+    client = connect(answer, opens=False)
     client.ask(request(1, "server/discover"))
     client.answer(1)
     client.ask(request("l", "subscriptions/listen", notifications={"toolsListChanged": True}))

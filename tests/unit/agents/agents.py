@@ -5,40 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from mcp_tools_nvim.values import AgentEndpoint, ServerInfo
-from tests.support.served import INITIALIZED, JSON_AND_SSE, LEGACY, Served
+from tests.support.served import INITIALIZED, JSON_AND_SSE, LEGACY, Served, events
 
 SERVER = ServerInfo("made-up-editor", "7", "Made up")
 HTTP = AgentEndpoint("web", "endpoint-" + "h" * 40, "http", "authorization", SERVER, scheme="bearer")
 SOCKET = AgentEndpoint("socket", "endpoint-" + "w" * 40, "websocket", "x-made-up", SERVER, subprotocol="mcp")
 
 
+PIPE = AgentEndpoint("pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce")
+
+
 def unix_endpoint(path: Path | str) -> AgentEndpoint:
     """An endpoint with this socket."""
-    return AgentEndpoint(
-        "pipe", "endpoint-" + "u" * 40, "unix", "authorization", SERVER, scheme="nonce", socket=str(path)
-    )
-
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": LEGACY,
-        "capabilities": {},
-        "clientInfo": {"name": "agent", "version": "3"},
-    },
-}
+    return replace(PIPE, socket=str(path))
 
 
 def request(method: str, params: dict[str, Any] | None = None, id_: int = 2) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
+
+
+ABOUT = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "agent", "version": "3"}}
+INITIALIZE = request("initialize", ABOUT, 1)
 
 
 def call(tool: str, id_: int = 2, **arguments: Any) -> dict[str, Any]:
@@ -88,9 +82,14 @@ class Agent:
 
     async def get(self, **more: str) -> aiohttp.ClientResponse:
         """The session's stream."""
-        return await self.http.get(
-            self.url + "/mcp", headers=self.head(**more) | {"Accept": "text/event-stream"}
-        )
+        head = self.head(**more) | {"Accept": "text/event-stream"}
+        return await self.http.get(self.url + "/mcp", headers=head)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[AsyncIterator[Any]]:
+        """The messages of the session's stream."""
+        async with await self.get() as response:
+            yield (message async for _, _, message in events(response) if message)
 
     async def delete(self) -> int:
         """The status of the deletion of the session."""

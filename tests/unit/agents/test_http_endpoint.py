@@ -6,7 +6,6 @@ import hmac
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -67,15 +66,11 @@ async def test_a_session_is_unknown_at_another_endpoint(bridge: Served, agent: A
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Authorization": f"Bearer {HTTP.token}x"}, 401),
-        ({"Authorization": f"Nonce {HTTP.token}"}, 401),
-        ({"Authorization": HTTP.token}, 401),
-        ({"Authorization": f"Bearer {SOCKET.token}"}, 401),
+        *(({"Authorization": f"Bearer {token}"}, 401) for token in (HTTP.token + "x", SOCKET.token)),
+        *(({"Authorization": text}, 401) for text in (f"Nonce {HTTP.token}", HTTP.token)),
         ({"X-Made-Up": SOCKET.token, "Authorization": ""}, 426),
         ({"Host": "attacker.example"}, 403),
-        ({"Origin": "http://attacker.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Origin": "http://127.0.0.1"}, 403),
+        *(({"Origin": each}, 403) for each in ("http://attacker.example", "null", "http://127.0.0.1")),
         ({"Host": "host.docker.internal:1234"}, 200),
         ({"Content-Length": "104857600"}, 413),
     ],
@@ -101,14 +96,11 @@ async def test_the_token_of_an_endpoint_does_not_show_the_state_of_the_bridge(ag
 
 
 async def test_a_probe_for_a_later_protocol_version_is_answered_and_changes_nothing(agent: Agent) -> None:
-    probe = request(
-        "server/discover", {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}, 0
-    )
-    answer = await agent.ask(probe, Mcp_Protocol_Version="2026-07-28")
+    meta = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    answer = await agent.ask(request("server/discover", meta, 0), Mcp_Protocol_Version="2026-07-28")
     assert (answer["id"], answer["error"]["code"]) == (0, -32601)
     await agent.initialize()
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    placed = await agent.ask(request("tools/call", {"name": "place", "arguments": {}, "_meta": meta}))
+    placed = await agent.ask(request("tools/call", {"name": "place", "arguments": {}, **meta}))
     assert "result" in placed
 
 
@@ -131,10 +123,9 @@ async def test_the_editor_is_notified_when_an_agent_opens_a_stream_sends_somethi
     assert await agent.status(connected | {"params": {"text": "x" * 70_000}}) == 202
     assert len(bridge.editor.agent_events) == 2
     stream.close()
-    async with await agent.get() as again:
+    async with agent.listening() as again:
         bridge.editor.emit("push", "web", session, "moved", '{"line":2}', True)
-        _, _, message = await next_event(_without_priming(again))
-        assert message == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
+        assert await next_event(again) == {"jsonrpc": "2.0", "method": "moved", "params": {"line": 2}}
     assert await agent.delete() == 200
     await eventually(lambda: bridge.editor.agent_events[-1] == ("left", about))
     assert [name for name, _ in bridge.editor.agent_events] == ["opened", "notified", "left"]
@@ -148,8 +139,9 @@ async def test_a_broken_stream_is_not_an_error_for_the_agent(bridge: Served, age
         assert stream.headers["Connection"] == "close"
         await eventually(lambda: bridge.editor.agent_events)
         bridge.editor.emit("push", "web", None, "moved", '{"line":2}', False)
-        _, _, message = await next_event(_without_priming(stream))
-        assert message["params"] == {"line": 2}
+        received = events(stream)
+        assert (await next_event(received))[2] == ""
+        assert (await next_event(received))[2]["params"] == {"line": 2}
         for connection in list(bridge.runner._deadlines.open):  # as when the bridge is killed
             if connection.transport is not None:
                 connection.transport.close()
@@ -179,33 +171,24 @@ async def test_an_agent_with_the_name_of_its_sdk_is_named_by_its_endpoint(bridge
         assert bridge.reported[-1][-1].name == shown
 
 
-async def _without_priming(response: Any) -> AsyncIterator[Any]:
-    async for event in events(response):
-        if event[2]:
-            yield event
-
-
 async def test_a_push_reaches_one_session_or_all_sessions_of_an_agent(bridge: Served, agent: Agent) -> None:
     await agent.initialize()
     ours = await bridge.initialize()
-    async with agent_at_port(bridge) as other, await agent.get() as first, await bridge.get(ours) as third:
+    async with agent_at_port(bridge) as other, agent.listening() as one, bridge.listening(ours) as third:
         await other.initialize()
-        async with await other.get() as second:
+        async with other.listening() as two:
             key = await agent.session_key()
             bridge.editor.emit("push", "web", key, "one", "{}", False)
             bridge.editor.emit("push", "web", None, "all", '{"text":"é"}', False)
             bridge.editor.emit("push", "socket", None, "none", "{}", False)
-            one, two = _without_priming(first), _without_priming(second)
-            assert (await next_event(one))[2]["method"] == "one"
-            assert (await next_event(one))[2]["params"] == {"text": "é"}
-            assert (await next_event(two))[2]["method"] == "all"
+            assert (await next_event(one))["method"] == "one"
+            assert (await next_event(one))["params"] == {"text": "é"}
+            assert (await next_event(two))["method"] == "all"
             bridge.editor.add_tool("late", lambda ctx, arguments: "")
-            _, _, message = await next_event(_without_priming(third))
-            assert message["method"] == "notifications/tools/list_changed"
+            assert (await next_event(third))[2]["method"] == "notifications/tools/list_changed"
             bridge.editor.emit("push", "web", None, "after", "{}", False)
-            assert (await next_event(two))[2][
-                "method"
-            ] == "after"  # changed lists are not announced to agents
+            # Changed lists are not announced to agents.
+            assert (await next_event(two))["method"] == "after"
 
 
 async def test_a_session_is_the_same_after_a_restart_and_is_reported_again(
@@ -224,12 +207,12 @@ async def test_a_session_is_the_same_after_a_restart_and_is_reported_again(
 
 async def test_a_removed_endpoint_or_token_closes_its_sessions(bridge: Served, agent: Agent) -> None:
     await agent.initialize()
-    async with await agent.get() as stream:
+    async with agent.listening() as received:
         await eventually(lambda: bridge.editor.agent_events)
         renewed = replace(HTTP, token="another-" + "t" * 40)
         bridge.editor.emit("endpoints", (renewed, SOCKET))
         await eventually(lambda: bridge.editor.agent_events[-1][0] == "left")
-        assert [event async for event in _without_priming(stream)] == []
+        assert [message async for message in received] == []
     assert await agent.status(request("tools/list")) == 401
     agent.headers = {"Authorization": f"Bearer {renewed.token}"}
     await agent.initialize()

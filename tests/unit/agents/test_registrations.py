@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from aiohttp import web
 from mcp_tools_nvim.agents import registrations as module
 from tests.support.served import TOKEN, Served, eventually, served
 
-from .agents import Agent, call
+from .agents import INITIALIZE, Agent, call
 
 pytestmark = pytest.mark.asyncio
 
@@ -99,10 +99,11 @@ async def becomes(bridge: Served, state: str, fault: str = "") -> None:
     await eventually(lambda: any(e["state"] == state and fault in e["fault"] for e in states(bridge)))
 
 
-async def agent_of(stack: AsyncExitStack, config: dict[str, Any]) -> Agent:
+@asynccontextmanager
+async def agent_of(config: dict[str, Any]) -> AsyncIterator[Agent]:
     """A client with the URL and token that the server received."""
-    http = await stack.enter_async_context(aiohttp.ClientSession())
-    return Agent(http, config["url"].removesuffix("/mcp"), config["headers"]["Authorization"])
+    async with aiohttp.ClientSession() as http:
+        yield Agent(http, config["url"].removesuffix("/mcp"), config["headers"]["Authorization"])
 
 
 async def test_a_server_gets_a_separate_token_for_the_tools(bridge: Served, opencode: OpenCode) -> None:
@@ -110,23 +111,20 @@ async def test_a_server_gets_a_separate_token_for_the_tools(bridge: Served, open
     await becomes(bridge, "connected")
     assert {headers["Authorization"] for _, _, headers, _ in opencode.requests} == {"Basic x"}
     assert TOKEN not in json.dumps(opencode.configs)
-    async with AsyncExitStack() as stack:
-        agent = await agent_of(stack, opencode.configs[0])
+    async with agent_of(opencode.configs[0]) as agent:
         await agent.initialize()
         answer = await agent.ask(call("nvim_echo", text="hi"))
         assert answer["result"]["content"][0]["text"] == "hi"
         async with agent.http.get(bridge.url + "/sse", headers=agent.headers) as response:
             assert response.status == 404, "only /mcp"
-        other = await bridge.initialize()
-        agent.session = other
+        agent.session = await bridge.initialize()
         assert await agent.status(call("nvim_echo")) == 404, "no session of another client"
 
 
 async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
-    async with AsyncExitStack() as stack:
-        agent = await agent_of(stack, opencode.configs[0])
+    async with agent_of(opencode.configs[0]) as agent:
         await agent.initialize()
         want(bridge)
         await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
@@ -151,9 +149,8 @@ async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(
     await becomes(bridge, "connected")
     await opencode.stop()
     await becomes(bridge, "waiting", "nothing listens there")
-    async with AsyncExitStack() as stack:
-        agent = await agent_of(stack, opencode.configs[0])
-        assert await agent.status({"jsonrpc": "2.0", "id": 1, "method": "initialize"}) == 401
+    async with agent_of(opencode.configs[0]) as agent:
+        assert await agent.status(INITIALIZE) == 401
 
 
 async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
@@ -243,8 +240,8 @@ async def test_a_registration_that_fails_leaves_no_valid_token(
     await becomes(bridge, "waiting", "it could not connect")
     assert all(each["fault"].isprintable() for each in states(bridge))
     sent = [body["config"] for method, _, _, body in opencode.requests if method == "POST"]
-    async with AsyncExitStack() as stack:
-        assert await (await agent_of(stack, sent[0])).status(call("nvim_echo")) == 401
+    async with agent_of(sent[0]) as agent:
+        assert await agent.status(call("nvim_echo")) == 401
 
 
 async def test_a_server_of_another_user_gets_no_request(
@@ -264,9 +261,8 @@ async def test_a_server_of_another_user_gets_no_request(
 
 async def test_only_loopback_addresses_are_accepted(bridge: Served) -> None:
     want(bridge, "http://example.org:4096", "https://127.0.0.1:1", "http://a@127.0.0.1:1")
-    await eventually(
-        lambda: len([e for e in states(bridge) if "not an address of this machine" in e["fault"]]) == 3
-    )
+    refused = "not an address of this machine"
+    await eventually(lambda: len([each for each in states(bridge) if refused in each["fault"]]) == 3)
 
 
 async def test_the_end_of_the_bridge_ends_the_registration(bridge: Served, opencode: OpenCode) -> None:

@@ -69,6 +69,13 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
+async def refusal(http: aiohttp.ClientSession, bridge: Served, headers: dict[str, str]) -> int:
+    """The status with which a socket is refused."""
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        await http.ws_connect(bridge.url + "/", headers=headers)
+    return refused.value.status
+
+
 @pytest.fixture
 async def agent(bridge: Served, http: aiohttp.ClientSession) -> AsyncIterator[Socket]:
     async with http.ws_connect(bridge.url + "/", headers=HEAD, protocols=("mcp",), compress=15) as ws:
@@ -134,41 +141,31 @@ async def test_a_call_that_waits_for_the_user_delays_no_other_call_and_ends_with
     ("headers", "status"),
     [
         ({}, 401),
-        ({"X-Made-Up": SOCKET.token + "x"}, 401),
-        ({"X-Made-Up": f"Bearer {SOCKET.token}"}, 401),
-        ({"X-Made-Up": HTTP.token}, 401),
-        ({"X-Made-Up": TOKEN}, 401),
+        *(({"X-Made-Up": wrong}, 401) for wrong in (SOCKET.token + "x", f"Bearer {SOCKET.token}")),
+        *(({"X-Made-Up": wrong}, 401) for wrong in (HTTP.token, TOKEN)),
         ({"Authorization": f"Bearer {SOCKET.token}"}, 401),
-        ({"Authorization": f"Bearer {TOKEN}"}, 400),
-        ({"Authorization": f"Bearer {HTTP.token}"}, 400),
-        ({"Origin": "https://attacker.example"}, 403),
-        (HEAD | {"Origin": "https://attacker.example"}, 403),
-        (HEAD | {"Origin": "null"}, 403),
-        (HEAD | {"Host": "attacker.example"}, 403),
+        *(({"Authorization": f"Bearer {token}"}, 400) for token in (TOKEN, HTTP.token)),
+        *((head | {"Origin": "https://attacker.example"}, 403) for head in ({}, HEAD)),
+        *((HEAD | {"Origin": "null"}, 403), (HEAD | {"Host": "attacker.example"}, 403)),
         (HEAD | {"Sec-WebSocket-Version": "1"}, 400),
     ],
 )
 async def test_a_wrong_token_origin_host_or_version_is_refused(
     bridge: Served, http: aiohttp.ClientSession, headers: dict[str, str], status: int
 ) -> None:
-    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-        await http.ws_connect(bridge.url + "/", headers=headers)
-    assert refused.value.status == status
+    assert await refusal(http, bridge, headers) == status
     assert len(bridge.app.handlers.sessions) == 0
 
 
 async def test_an_origin_of_the_own_port_is_refused(bridge: Served, http: aiohttp.ClientSession) -> None:
     for head in (HEAD, {}):
-        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-            await http.ws_connect(bridge.url + "/", headers=head | {"Origin": bridge.url})
-        assert refused.value.status in (401, 403)
+        assert await refusal(http, bridge, head | {"Origin": bridge.url}) in (401, 403)
 
 
 async def test_a_request_without_an_upgrade_gets_426(bridge: Served, http: aiohttp.ClientSession) -> None:
-    async with http.get(bridge.url + "/mcp", headers=HEAD) as response:
-        assert response.status == 426
-    async with http.post(bridge.url + "/mcp", json=INITIALIZE, headers=HEAD) as response:
-        assert response.status == 426
+    for method, body in (("GET", None), ("POST", INITIALIZE)):
+        async with http.request(method, bridge.url + "/mcp", json=body, headers=HEAD) as response:
+            assert response.status == 426
 
 
 async def test_an_invalid_text_is_answered_and_binary_data_closes_the_socket(agent: Socket) -> None:
@@ -213,9 +210,7 @@ async def test_a_compressed_frame_is_refused(agent: Socket) -> None:
 async def test_a_socket_beyond_the_limit_of_sessions_gets_503(http: aiohttp.ClientSession) -> None:
     settings = Settings(limits=Limits(sessions=1))
     async with served(settings, endpoints=(SOCKET,)) as bridge, http.ws_connect(bridge.url, headers=HEAD):
-        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-            await http.ws_connect(bridge.url, headers=HEAD)
-        assert refused.value.status == 503
+        assert await refusal(http, bridge, HEAD) == 503
 
 
 async def test_the_end_of_the_bridge_closes_the_socket(http: aiohttp.ClientSession) -> None:
@@ -230,9 +225,7 @@ async def test_the_end_of_the_bridge_closes_the_socket(http: aiohttp.ClientSessi
 async def test_an_agent_has_a_limited_share_of_the_sessions(http: aiohttp.ClientSession) -> None:
     async with served(Settings(limits=Limits(sessions=8)), endpoints=(HTTP, SOCKET)) as running:
         sockets = [await http.ws_connect(running.url + "/", headers=HEAD) for _ in range(2)]
-        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
-            await http.ws_connect(running.url + "/", headers=HEAD)
-        assert refused.value.status == 503
+        assert await refusal(http, running, HEAD) == 503
         head = {"Authorization": f"Bearer {TOKEN}", "Accept": JSON_AND_SSE}
         async with http.post(running.url + "/mcp", json=INITIALIZE, headers=head) as response:
             assert response.status == 200

@@ -43,9 +43,13 @@ def write(
 def existing(name: str, text: str | bytes) -> Path:
     """Writes the user's configuration file of a client."""
     path = place(CLIENTS[name].files["user"])
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def git(directory: Path, *words: str) -> str:
+    return processes.run(["git", "-C", str(directory), *words], check=True).stdout.strip()
 
 
 def undo(client: AiClient, scope: change.ConfigLevel = "user", root: Path = Path()) -> None:
@@ -117,16 +121,12 @@ def test_comments_and_formatting_are_kept_and_disconnecting_restores_every_byte(
 @pytest.mark.parametrize(
     ("name", "before"),
     [
-        ("claude-code", '{\n  "theme": "dark"\n}\n'),
-        ("opencode", '{\n  "theme": "dark"\n}\n'),
-        ("codex", 'model = "x"\n'),
-        ("goose", "model: x\n"),
+        *((name, '{\n  "theme": "dark"\n}\n') for name in ("claude-code", "opencode")),
+        *(("codex", 'model = "x"\n'), ("goose", "model: x\n")),
     ],
 )
 def test_a_table_that_connecting_has_added_is_removed(name: str, before: str, home: Path) -> None:
-    client, path = CLIENTS[name], place(CLIENTS[name].files["user"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(before)
+    client, path = CLIENTS[name], existing(name, before)
     write(client)
     undo(client)
     assert path.read_text().strip() == before.strip()
@@ -148,7 +148,7 @@ def test_an_empty_file_is_removed_with_its_entry(name: str, linked: bool, home: 
     path.parent.mkdir(parents=True)
     if linked:
         path.symlink_to(home / "dotfile")
-    path.write_bytes(b"")
+    existing(name, "")
     write(client)
     assert NAME in path.read_text()
     undo(client)
@@ -174,15 +174,15 @@ def test_only_the_entry_is_removed_if_the_user_has_changed_the_file(home: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "added"),
-    [
-        ("cursor", '{\n  "other": 1\n}\n', "// added later\n"),
-        ("codex", 'model = "x"\n', "# added later\n"),
-        ("goose", "model: x\n", "# added later\n"),
-    ],
+    ("name", "before"),
+    [("cursor", '{\n  "other": 1\n}\n'), ("codex", 'model = "x"\n'), ("goose", "model: x\n")],
 )
-def test_a_comment_added_by_the_user_is_kept(name: str, before: str, added: str, home: Path) -> None:
-    client, path = CLIENTS[name], existing(name, before)
+def test_a_comment_added_by_the_user_is_kept(name: str, before: str, home: Path) -> None:
+    client, path, added = (
+        CLIENTS[name],
+        existing(name, before),
+        "// later\n" if name == "cursor" else "# later\n",
+    )
     write(client)
     path.write_text(added + path.read_text())
     undo(client)
@@ -205,39 +205,28 @@ approval_mode = "prompt"
 [mcp_servers.other]
 command = "x"
 """
+GOOSE = f"extensions:\n  {NAME}:\n    cmd: old\n    envs: {{A: b}}\n    bundled: false\n  other: {{}}\n"
 JSON = '{"%s": {"%s": {"command": "old", "args": [], "disabled": true, "env": {"A": "b"}}}}'
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "kept"),
+    ("name", "before", "fields"),
     [
-        (
-            "codex",
-            CODEX,
-            {
-                "default_tools_approval_mode": "approve",
-                "startup_timeout_sec": 20,
-                "env": {"NVIM_APPNAME": "mine"},
-                "tools": {"nvim_file_edit": {"approval_mode": "prompt"}},
-            },
-        ),
-        ("cursor", JSON % ("mcpServers", NAME), {"disabled": True, "env": {"A": "b"}}),
-        ("zed", JSON % ("context_servers", NAME), {"disabled": True, "env": {"A": "b"}}),
-        (
-            "goose",
-            f"extensions:\n  {NAME}:\n    cmd: old\n    envs: {{A: b}}\n    bundled: false\n  other: {{}}\n",
-            {"envs": {"A": "b"}, "bundled": False},
-        ),
+        ("codex", CODEX, "default_tools_approval_mode startup_timeout_sec env tools"),
+        ("cursor", JSON % ("mcpServers", NAME), "disabled env"),
+        ("zed", JSON % ("context_servers", NAME), "disabled env"),
+        ("goose", GOOSE, "envs bundled"),
     ],
 )
 def test_fields_that_the_user_has_added_to_the_entry_are_kept(
-    name: str, before: str, kept: dict[str, object], home: Path
+    name: str, before: str, fields: str, home: Path
 ) -> None:
     client, path = CLIENTS[name], existing(name, before)
 
     def entry() -> Any:
         return value_at(change.format_of(client).read(path.read_text()), (*client.path, NAME))
 
+    kept = {field: entry()[field] for field in fields.split()}
     write(client)
     assert entry() == {**client.entry(SERVER), **kept}
     assert change.add_entry(client, SERVER, "user", home).is_empty
@@ -361,11 +350,8 @@ ENDLESS = ("a: " + "[" * 1000, "a = " + "[" * 1000, "[" * 1000, "1" * 10_000, "a
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("codex", 'model = "x'),
-        ("codex", "[mcp_servers.a"),
-        ("goose", "extensions:\n  a: {name: a, "),
-        ("goose", 'model: "x'),
-        ("opencode", '{"mcp": {"a": {"type": "loc'),
+        *(("codex", 'model = "x'), ("codex", "[mcp_servers.a"), ("goose", 'model: "x')),
+        *(("goose", "extensions:\n  a: {name: a, "), ("opencode", '{"mcp": {"a": {"type": "loc')),
         *((name, text) for name in ("cursor", "codex", "goose") for text in ENDLESS),
     ],
 )
@@ -388,7 +374,7 @@ def test_a_link_of_a_project_must_not_lead_out_of_it(tmp_path: Path, link: str) 
         (directory / "mcp.json").write_text("{}")
     path = root / link
     path.parent.mkdir(exist_ok=True)
-    name = "mcp.json" if path.suffix else ""
+    name = path.name if path.suffix else ""
     path.symlink_to(outside / name)
     for verb in (write, undo):
         with pytest.raises(ChangeError, match="leads out of the project by a link"):
@@ -419,19 +405,17 @@ def test_an_invalid_or_read_only_file_is_not_changed(home: Path, text: bytes, mo
 
 def test_a_directory_or_pipe_is_refused(home: Path) -> None:
     path = home / ".cursor" / "mcp.json"
-    path.mkdir(parents=True)
-    with pytest.raises(ChangeError, match="not a regular file"):
-        write(CURSOR)
-    path.rmdir()
-    os.mkfifo(path)
-    with pytest.raises(ChangeError, match="not a regular file"):
-        write(CURSOR)
+    path.parent.mkdir()
+    for make, remove in ((os.mkdir, os.rmdir), (os.mkfifo, os.unlink)):
+        make(path)
+        with pytest.raises(ChangeError, match="not a regular file"):
+            write(CURSOR)
+        remove(path)
 
 
 def test_a_client_without_project_files_is_refused() -> None:
-    goose = CLIENTS["goose"]
     with pytest.raises(ChangeError, match="--project"):
-        change.add_entry(goose, SERVER, "project", Path())
+        change.add_entry(CLIENTS["goose"], SERVER, "project", Path())
 
 
 def test_files_that_git_tracks_or_would_track_are_recognized(
@@ -440,8 +424,7 @@ def test_files_that_git_tracks_or_would_track_are_recognized(
     """Whatever the repository's configuration runs or a variable says."""
     file = tmp_path / ".mcp.json"
     assert not change.is_for_git(file)
-    git = ("git", "-C", str(tmp_path))
-    processes.run([*git, "init", "-q"], check=True)
+    git(tmp_path, "init", "-q")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
     assert change.is_for_git(file)
     assert change.is_for_git(tmp_path / "path" / "to" / "be" / "mcp.json")
@@ -449,29 +432,25 @@ def test_files_that_git_tracks_or_would_track_are_recognized(
     file.write_text("{}")
     assert not change.is_for_git(file)
     monkeypatch.delenv("GIT_DIR")
-    processes.run([*git, "add", "-f", ".mcp.json"], check=True)
-    processes.run([*git, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false"], check=True)
+    git(tmp_path, "add", "-f", ".mcp.json")
+    git(tmp_path, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
     assert change.is_for_git(file)
     assert not (tmp_path / "ran").exists()
 
 
 def test_git_fetches_no_missing_object(tmp_path: Path) -> None:
-    git = ("git", "-C", str(tmp_path))
-    processes.run([*git, "init", "-q"], check=True)
+    git(tmp_path, "init", "-q")
     (tmp_path / ".gitignore").write_text(".mcp.json\n")
-    processes.run([*git, "add", ".gitignore"], check=True)
-    blob = processes.run([*git, "rev-parse", ":.gitignore"], check=True).stdout.strip()
-    processes.run([*git, "update-index", "--skip-worktree", ".gitignore"], check=True)
+    git(tmp_path, "add", ".gitignore")
+    blob = git(tmp_path, "rev-parse", ":.gitignore")
+    git(tmp_path, "update-index", "--skip-worktree", ".gitignore")
     (tmp_path / ".gitignore").unlink()
     (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    for key, value in {
-        "core.repositoryformatversion": "1",
-        "extensions.partialClone": "origin",
-        "remote.origin.url": str(tmp_path),
-        "remote.origin.promisor": "true",
-        "remote.origin.uploadpack": f"touch {tmp_path}/ran; false",
-    }.items():
-        processes.run([*git, "config", key, value], check=True)
+    remote = {"url": str(tmp_path), "promisor": "true", "uploadpack": f"touch {tmp_path}/ran; false"}
+    git(tmp_path, "config", "core.repositoryformatversion", "1")
+    git(tmp_path, "config", "extensions.partialClone", "origin")
+    for key, value in remote.items():
+        git(tmp_path, "config", f"remote.origin.{key}", value)
     assert change.is_for_git(tmp_path / ".mcp.json")
     assert not (tmp_path / "ran").exists()
 
@@ -479,10 +458,11 @@ def test_git_fetches_no_missing_object(tmp_path: Path) -> None:
 def test_git_in_a_directory_of_the_project_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processes.run(["git", "-C", str(tmp_path), "init", "-q"], check=True)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "git").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    (tmp_path / "bin" / "git").chmod(0o755)
+    git(tmp_path, "init", "-q")
+    trap = tmp_path / "bin" / "git"
+    trap.parent.mkdir()
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    trap.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:bin:{os.environ['PATH']}")
     assert change.is_for_git(tmp_path / ".mcp.json")

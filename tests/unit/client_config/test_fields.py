@@ -13,12 +13,10 @@ import pytest
 
 from mcp_tools_nvim.client_config import change
 from mcp_tools_nvim.client_config.client import NAME, Http, Stdio
-from mcp_tools_nvim.client_config.formats import jsonc, toml, yaml
 from mcp_tools_nvim.client_config.known import CLIENTS
 
 Schema = dict[str, Any]
 
-FORMS = {"jsonc": jsonc, "toml": toml, "yaml": yaml}
 TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
 SECONDS: Schema = {"type": "integer", "minimum": 1}
@@ -39,85 +37,63 @@ def one(*names: str) -> Schema:
 
 COMMAND: dict[str, Schema] = {"command": TEXT, "args": TEXTS, "env": TABLE}
 REMOTE: dict[str, Schema] = {"url": URL, "headers": TABLE}
-GOOSE: dict[str, Schema] = {
-    "name": one(NAME),
-    "description": TEXT,
-    "enabled": FLAG,
-    "timeout": SECONDS,
-    "bundled": FLAG,
-    "available_tools": TEXTS,
-    "envs": TABLE,
-    "env_keys": TEXTS,
-}
+STDIO, TYPED = COMMAND | {"type": one("stdio")}, REMOTE | {"type": one("http", "sse")}
+GOOSE: dict[str, Schema] = {"name": one(NAME), "description": TEXT, "timeout": SECONDS, "envs": TABLE}
+GOOSE |= {"enabled": FLAG, "bundled": FLAG, "available_tools": TEXTS, "env_keys": TEXTS}
+GOOSE_NEEDS = "type name description enabled "
 CRUSH: dict[str, Schema] = {"disabled": FLAG, "timeout": SECONDS, "enabled_tools": TEXTS}
+ZED: dict[str, Schema] = {"enabled": FLAG, "timeout": SECONDS}
 
-DOCUMENTED: dict[str, tuple[Schema, Schema]] = {
-    "amp": (fields("command", **COMMAND), fields("url", **REMOTE)),
+DOCUMENTED: dict[str, tuple[str, Schema, Schema]] = {
+    "amp": ("amp.mcpServers", fields("command", **COMMAND), fields("url", **REMOTE)),
     "codex": (
+        "mcp_servers",
         fields("command", **COMMAND, env_vars=TEXTS, cwd=TEXT, startup_timeout_sec=SECONDS),
         fields("url", url=URL, bearer_token_env_var=TEXT, http_headers=TABLE, env_http_headers=TABLE),
     ),
-    "continue-dev": (
-        fields("command", **COMMAND, type=one("stdio")),
-        fields("url type", **REMOTE, type=one("http", "sse")),
-    ),
-    "crush": (
-        fields("type command", **COMMAND, **CRUSH, type=one("stdio")),
-        fields("type url", **REMOTE, **CRUSH, type=one("http", "sse")),
-    ),
-    "cursor": (fields("command", **COMMAND, type=one("stdio"), envFile=TEXT), fields("url", **REMOTE)),
+    "continue-dev": ("mcpServers", fields("command", **STDIO), fields("url type", **TYPED)),
+    "crush": ("mcp", fields("type command", **STDIO, **CRUSH), fields("type url", **TYPED, **CRUSH)),
+    "cursor": ("mcpServers", fields("command", **STDIO, envFile=TEXT), fields("url", **REMOTE)),
     "goose": (
-        fields("type name description enabled cmd args", **GOOSE, type=one("stdio"), cmd=TEXT, args=TEXTS),
-        fields(
-            "type name description enabled uri", **GOOSE, type=one("streamable_http"), uri=URL, headers=TABLE
-        ),
+        "extensions",
+        fields(GOOSE_NEEDS + "cmd args", **GOOSE, type=one("stdio"), cmd=TEXT, args=TEXTS),
+        fields(GOOSE_NEEDS + "uri", **GOOSE, type=one("streamable_http"), uri=URL, headers=TABLE),
     ),
     "vscode": (
-        fields("type command", **COMMAND, type=one("stdio"), cwd=TEXT, envFile=TEXT),
-        fields("type url", **REMOTE, type=one("http", "sse")),
+        "servers",
+        fields("type command", **STDIO, cwd=TEXT, envFile=TEXT),
+        fields("type url", **TYPED),
     ),
-    "windsurf": (fields("command", **COMMAND), fields("serverUrl", serverUrl=URL, headers=TABLE)),
-    "zed": (
-        fields("command args", **COMMAND, enabled=FLAG, timeout=SECONDS),
-        fields("url", **REMOTE, enabled=FLAG, timeout=SECONDS),
+    "windsurf": (
+        "mcpServers",
+        fields("command", **COMMAND),
+        fields("serverUrl", serverUrl=URL, headers=TABLE),
     ),
+    "zed": ("context_servers", fields("command args", **COMMAND, **ZED), fields("url", **REMOTE, **ZED)),
 }
-"""For each client: the schema of an entry for a program, and of one for a URL."""
+"""For each client: the key of its table, and the schema of an entry for a program and of one for a URL."""
 
-WHERE = {
-    "amp": ("amp.mcpServers",),
-    "codex": ("mcp_servers",),
-    "continue-dev": ("mcpServers",),
-    "crush": ("mcp",),
-    "cursor": ("mcpServers",),
-    "goose": ("extensions",),
-    "vscode": ("servers",),
-    "windsurf": ("mcpServers",),
-    "zed": ("context_servers",),
-}
 RUN = {"claude-code", "copilot-cli", "gemini-cli", "opencode", "qwen-code"}
 
-STDIO = Stdio("python3", ("mcp_tools_nvim", "stdio"))
+PROGRAM = Stdio("python3", ("mcp_tools_nvim", "stdio"))
 HTTP = Http("http://127.0.0.1:1234/mcp", "0123456789abcdef")
 NAMED = Http(HTTP.url, HTTP.token, "NVIM_TOKEN")
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
-@pytest.mark.parametrize("server", [STDIO, HTTP, NAMED], ids=["stdio", "http", "variable"])
+@pytest.mark.parametrize("server", [PROGRAM, HTTP, NAMED], ids=["stdio", "http", "variable"])
 def test_entries_have_only_documented_fields(name: str, server: Stdio | Http, tmp_path: Path) -> None:
-    client = CLIENTS[name]
+    client, (table, *schemas) = CLIENTS[name], DOCUMENTED[name]
     for scope in client.files:
         made = change.add_entry(client, server, scope, tmp_path)
-        values = FORMS[client.format].read(made.after or "")
-        for key in WHERE[name]:
-            values = values[key]
-        jsonschema.validate(values[NAME], DOCUMENTED[name][isinstance(server, Http)])
+        values = change.format_of(client).read(made.after or "")
+        jsonschema.validate(values[table][NAME], schemas[isinstance(server, Http)])
 
 
 def test_the_entry_of_goose_names_the_variable(tmp_path: Path) -> None:
     client = CLIENTS["goose"]
     text = change.add_entry(client, NAMED, "user", tmp_path).after or ""
-    entry = FORMS[client.format].read(text)["extensions"][NAME]
+    entry = change.format_of(client).read(text)["extensions"][NAME]
     assert entry["env_keys"] == ["NVIM_TOKEN"]
     assert entry["headers"] == {"Authorization": "Bearer ${NVIM_TOKEN}"}
     assert NAMED.token not in text
@@ -125,4 +101,3 @@ def test_the_entry_of_goose_names_the_variable(tmp_path: Path) -> None:
 
 def test_every_client_is_checked_here_or_run() -> None:
     assert DOCUMENTED.keys() | RUN == CLIENTS.keys()
-    assert DOCUMENTED.keys() == WHERE.keys()

@@ -15,12 +15,7 @@ ENTRY = {"command": "python3", "args": ["a", "b"]}
 PATH = ("mcpServers", "nvim-tools")
 
 JSONC = [
-    "",
-    "\n",
-    "{}",
-    "{\n}\n",
-    '{"a": 1}',
-    '{\n  "a": 1\n}\n',
+    *("", "\n", "{}", "{\n}\n", '{"a": 1}', '{\n  "a": 1\n}\n'),
     '{\n    "a": 1, // why\n    /* and */ "b": [1, 2,],\n}\n',
     '{\n\t"mcpServers": {\n\t\t"other": {"url": "http://x//y"} // theirs\n\t},\n\t"z": null\n}\n',
     '{\n  "mcpServers": {},\n  "a": "}{,//\\""\n}',
@@ -29,18 +24,10 @@ JSONC = [
     '{"mcpServers": {"other": 1,}}',
     '\ufeff{\n  "a": 1\n}\n',
 ]
-TOML = [
-    "",
-    "# only this\n",
-    'a = 1 # why\n\n[mcp_servers.other]\nurl = "x"\n\n[z]\nb = 2\n',
-    "[mcp_servers]\n",
-]
-YAML = [
-    "",
-    "# only this\n",
-    "a: 1  # why\nextensions:\n  other: {name: 'x', b: \"y\"}\n\nz:\n- 1\n",
-    "extensions:\n",
-]
+TOML = ["", "# only this\n", "[mcp_servers]\n"]
+TOML += ['a = 1 # why\n\n[mcp_servers.other]\nurl = "x"\n\n[z]\nb = 2\n']
+YAML = ["", "# only this\n", "extensions:\n"]
+YAML += ["a: 1  # why\nextensions:\n  other: {name: 'x', b: \"y\"}\n\nz:\n- 1\n"]
 
 
 @pytest.mark.parametrize(
@@ -113,20 +100,10 @@ def test_any_jsonc_file_changes_by_the_entry_only_or_is_refused() -> None:
     assert done > 500
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{",
-        '{"a" 1}',
-        '{"a": 1 "b": 2}',
-        "[1 2]",
-        '{"a": }',
-        "{}{}",
-        '{"a": tru}',
-        "[" * 10_000,
-        '{"a": "x\n"}',
-    ],
-)
+BROKEN = ["{", '{"a" 1}', '{"a": 1 "b": 2}', "[1 2]", '{"a": }', "{}{}", '{"a": tru}']
+
+
+@pytest.mark.parametrize("text", [*BROKEN, "[" * 10_000, '{"a": "x\n"}'])
 def test_invalid_jsonc_is_refused_with_its_line(text: str) -> None:
     for attempt in (lambda: jsonc.read(text), lambda: jsonc.put(text, PATH, ENTRY)):
         with pytest.raises(FormatError, match="line 1"):
@@ -151,29 +128,19 @@ def test_toml_and_yaml_are_changed_and_restored(form: ModuleType, text: str, tab
 
 
 LINES = "nvim-tools:\n    command: python3\n    args:\n    - a\n    - b\n"
+INLINE = '"nvim-tools": {"command": "python3", "args": ["a", "b"]}'
+ALIGNED = "---\nGOOSE_MODEL:   'x'   # aligned\nextensions:\n    other:\n        a:   [1,2]\n"
+FOLDED = "extensions:\n    other: >-\n        folded\n        text\n    # not now\n"
 
 
 @pytest.mark.parametrize(
     ("before", "added", "after"),
     [
-        (
-            "---\nGOOSE_MODEL:   'x'   # aligned\nextensions:\n    other:\n        a:   [1,2]\n",
-            LINES,
-            "\n# tail\n",
-        ),
-        (
-            "extensions:\n    other: >-\n        folded\n        text\n    # not now\n",
-            LINES,
-            "z: {a: 1,  b: 2}\n",
-        ),
+        *((ALIGNED, LINES, "\n# tail\n"), (FOLDED, LINES, "z: {a: 1,  b: 2}\n")),
         ("extensions:  # none yet\n", LINES, "z:\n- 1\n"),
         ("a:    1\n# end\n", "extensions:\n" + LINES, "...\n"),
-        (
-            "extensions: { other: {x: 1}",
-            ', "nvim-tools": {"command": "python3", "args": ["a", "b"]}',
-            " } # tail\n",
-        ),
-        ("extensions: {", '"nvim-tools": {"command": "python3", "args": ["a", "b"]}', "}\nz:   1\n"),
+        ("extensions: { other: {x: 1}", ", " + INLINE, " } # tail\n"),
+        ("extensions: {", INLINE, "}\nz:   1\n"),
     ],
 )
 def test_an_entry_is_added_to_yaml_without_a_change_of_other_lines(

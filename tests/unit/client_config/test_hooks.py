@@ -40,6 +40,14 @@ def path_of(client: AiClient, root: Path, level: ConfigLevel) -> Path:
     return change.resolve(client.hooks.files[level], root)
 
 
+def existing(name: str, root: Path, text: str) -> Path:
+    """Writes the user's file of a client."""
+    path = path_of(CLIENTS[name], root, "user")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
 @pytest.mark.parametrize("name", WITH_HOOKS)
 @pytest.mark.parametrize(("level", "command"), LEVELS)
 def test_hooks_are_added_once_updated_and_removed(
@@ -65,8 +73,6 @@ def test_hooks_are_added_once_updated_and_removed(
 def test_hooks_of_others_are_not_changed(name: str, tmp_path: Path) -> None:
     client = CLIENTS[name]
     start, _, tool = client.hooks.events
-    path = path_of(client, tmp_path, "user")
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = """{
   // mine
   "theme": "dark",
@@ -79,7 +85,7 @@ def test_hooks_of_others_are_not_changed(name: str, tmp_path: Path) -> None:
   }
 }
 """
-    path.write_text(text % (start, tool))
+    path = existing(name, tmp_path, text % (start, tool))
 
     def entry(now: str) -> Change:
         """An unchanged entry, which may be in the same file."""
@@ -108,9 +114,7 @@ def test_time_limits_have_the_unit_of_the_client(tmp_path: Path) -> None:
 
 def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     for name in ("opencode", "copilot-cli"):
-        path = path_of(CLIENTS[name], tmp_path, "user")
-        path.parent.mkdir(parents=True)
-        path.write_text("theirs")
+        path = existing(name, tmp_path, "theirs")
         with pytest.raises(ChangeError, match="not a file of this server"):
             connect(CLIENTS[name], tmp_path, "user", COMMAND)
         write(disconnect(CLIENTS[name], tmp_path, "user"))
@@ -118,9 +122,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_event_without_hooks_gets_ours(tmp_path: Path) -> None:
-    path = path_of(CLIENTS["claude-code"], tmp_path, "user")
-    path.parent.mkdir(parents=True)
-    path.write_text('{"hooks": {"PostToolUse": []}}')
+    path = existing("claude-code", tmp_path, '{"hooks": {"PostToolUse": []}}')
     write(connect(CLIENTS["claude-code"], tmp_path, "user", COMMAND))
     assert len(json.loads(path.read_text())["hooks"]["PostToolUse"]) == 1
 
@@ -129,9 +131,7 @@ def test_an_event_without_hooks_gets_ours(tmp_path: Path) -> None:
     "text", ['{"hooks": [1]}', '{"hooks": "x"}', '{"hooks": {"SessionStart": {"a": 1}}}', "{", '{"hooks": 1}']
 )
 def test_an_invalid_file_is_refused(text: str, tmp_path: Path) -> None:
-    path = path_of(CLIENTS["claude-code"], tmp_path, "user")
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
+    path = existing("claude-code", tmp_path, text)
     with pytest.raises(ChangeError):
         connect(CLIENTS["claude-code"], tmp_path, "user", COMMAND)
     assert path.read_text() == text
@@ -140,8 +140,6 @@ def test_an_invalid_file_is_refused(text: str, tmp_path: Path) -> None:
 def test_clients_without_hooks_say_so(tmp_path: Path) -> None:
     with pytest.raises(ChangeError, match="Cursor has no user hooks"):
         connect(CLIENTS["cursor"], tmp_path, "user", COMMAND)
-    path = path_of(CLIENTS["codex"], tmp_path, "user")
-    path.parent.mkdir(parents=True)
-    path.write_text("{}\n")
+    path = existing("codex", tmp_path, "{}\n")
     write(disconnect(CLIENTS["codex"], tmp_path, "user"))
     assert path.read_text() == "{}\n"

@@ -47,8 +47,16 @@ class Garden:
     tree: Tree
 
 
+TEXT, INTEGER, NUMBER = {"type": "string"}, {"type": "integer"}, {"type": "number"}
+POINT = {"type": "object", "properties": {"x": NUMBER, "label": TEXT}, "required": ["x"]}
+
+
+def made(function: Any) -> dict[str, Any]:
+    return definition(mcp_tool(description="d")(function))
+
+
 def properties(function: Any) -> dict[str, Any]:
-    return definition(mcp_tool(description="d")(function))["input_schema"]["properties"]
+    return made(function)["input_schema"]["properties"]
 
 
 def test_a_definition_is_made_from_the_signature_and_docstring() -> None:
@@ -79,10 +87,10 @@ def test_a_definition_is_made_from_the_signature_and_docstring() -> None:
         "input_schema": {
             "type": "object",
             "properties": {
-                "a": {"type": "integer", "description": "The one, with more to say."},
-                "b": {"type": "integer", "description": "The other", "default": 2},
+                "a": INTEGER | {"description": "The one, with more to say."},
+                "b": INTEGER | {"description": "The other", "default": 2},
                 "words": {
-                    "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+                    "anyOf": [{"type": "array", "items": TEXT}, {"type": "null"}],
                     "description": "Not used.",
                 },
             },
@@ -92,106 +100,79 @@ def test_a_definition_is_made_from_the_signature_and_docstring() -> None:
     }
 
 
-def test_each_type_hint_has_a_schema() -> None:
-    def tool(
-        s: str,
-        i: int,
-        f: float,
-        b: bool,
-        anything: Any,
-        bare,  # type: ignore[no-untyped-def]
-        items: list[int],
-        by_name: dict[str, float],
-        choice: Literal["a", "b"],
-        maybe: Optional[str],  # noqa: UP045
-        either: int | str,
-        limited: Annotated[int, Field(ge=1, le=9)],
-        color: Color = Color.BLUE,
-        path: Path = Path("x"),
-    ) -> None: ...
+@pytest.mark.parametrize(
+    ("hint", "expected"),
+    [
+        *((str, TEXT), (int, INTEGER), (float, NUMBER), (bool, {"type": "boolean"}), (Any, {})),
+        (list[int], {"type": "array", "items": INTEGER}),
+        (dict[str, float], {"type": "object", "additionalProperties": NUMBER}),
+        (Literal["a", "b"], TEXT | {"enum": ["a", "b"]}),
+        (Optional[str], {"anyOf": [TEXT, {"type": "null"}]}),  # noqa: UP045
+        (int | str, {"anyOf": [INTEGER, TEXT]}),
+        (Annotated[int, Field(ge=1, le=9)], INTEGER | {"minimum": 1, "maximum": 9}),
+        (Color, TEXT | {"enum": ["red", "blue"]}),
+        (Path, TEXT | {"format": "path"}),
+    ],
+)
+def test_each_type_hint_has_a_schema(hint: Any, expected: dict[str, Any]) -> None:
+    def tool(x: Any) -> None: ...
+
+    tool.__annotations__["x"] = hint
+    assert properties(tool) == {"x": expected}
+
+
+def test_a_default_is_part_of_the_schema_and_a_hint_is_not_needed() -> None:
+    def tool(bare, color: Color = Color.BLUE, path: Path = Path("x")) -> None: ...  # type: ignore[no-untyped-def]
 
     assert properties(tool) == {
-        "s": {"type": "string"},
-        "i": {"type": "integer"},
-        "f": {"type": "number"},
-        "b": {"type": "boolean"},
-        "anything": {},
         "bare": {},
-        "items": {"type": "array", "items": {"type": "integer"}},
-        "by_name": {"type": "object", "additionalProperties": {"type": "number"}},
-        "choice": {"type": "string", "enum": ["a", "b"]},
-        "maybe": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-        "either": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
-        "limited": {"type": "integer", "minimum": 1, "maximum": 9},
-        "color": {"type": "string", "enum": ["red", "blue"], "default": "blue"},
-        "path": {"type": "string", "format": "path", "default": "x"},
+        "color": TEXT | {"enum": ["red", "blue"], "default": "blue"},
+        "path": TEXT | {"format": "path", "default": "x"},
     }
 
 
 def test_objects_are_inlined_and_recursive_types_referenced() -> None:
     def tool(box: Box, tree: Tree | None = None, garden: Garden | None = None) -> Box: ...
 
-    made = definition(mcp_tool(description="d")(tool))
-    schema = made["input_schema"]
-
+    schema = made(tool)["input_schema"]
     jsonschema.Draft202012Validator.check_schema(schema)
+    color = TEXT | {"enum": ["red", "blue"], "default": "red"}
     assert schema["properties"]["box"] == {
         "type": "object",
-        "properties": {
-            "corner": {
-                "type": "object",
-                "properties": {"x": {"type": "number"}, "label": {"type": "string"}},
-                "required": ["x"],
-            },
-            "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
-            "tags": {"type": "array", "items": {"type": "string"}},
-        },
+        "properties": {"corner": POINT, "color": color, "tags": {"type": "array", "items": TEXT}},
         "required": ["corner"],
         "description": "A box.",
     }
     assert list(schema["$defs"]) == ["Tree"]
     garden = schema["properties"]["garden"]["anyOf"][0]
     assert garden["properties"] == {"tree": {"$ref": "#/$defs/Tree"}}
-    assert list(made["output_schema"]["properties"]) == ["corner", "color", "tags"]
-    jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": []}}, schema)
+    assert list(made(tool)["output_schema"]["properties"]) == ["corner", "color", "tags"]
+    value = {"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": []}}
+    jsonschema.validate(value, schema)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({"box": {"corner": {"x": 1}}, "tree": {"name": "a", "children": [1]}}, schema)
+        jsonschema.validate(value | {"tree": {"name": "a", "children": [1]}}, schema)
 
 
 def test_names_of_keywords_are_names_of_parameters_too() -> None:
     def draw(default: Point, enum: list[Point], title: Point) -> None: ...
 
-    schema = definition(mcp_tool(description="d")(draw))["input_schema"]
-    assert "$ref" not in json.dumps(schema)
-    assert schema["properties"]["default"]["properties"].keys() == {"x", "label"}
-    assert schema["properties"]["title"] == schema["properties"]["default"]
+    assert "$ref" not in json.dumps(made(draw))
+    assert properties(draw)["default"] == properties(draw)["title"] == POINT
 
 
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        (str, None),
-        (None, None),
-        (list[int], None),
-        (dict, None),
-        (Result, None),
-        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
-        (
-            Point,
-            {
-                "type": "object",
-                "properties": {"x": {"type": "number"}, "label": {"type": "string"}},
-                "required": ["x"],
-            },
-        ),
+        *((each, None) for each in (str, None, list[int], dict, Result)),
+        (dict[str, int], {"type": "object", "additionalProperties": INTEGER}),
+        (Point, POINT),
     ],
 )
 def test_only_an_object_has_an_output_schema(hint: Any, expected: Any) -> None:
     def tool(): ...  # type: ignore[no-untyped-def]
 
     tool.__annotations__["return"] = hint
-
-    assert definition(mcp_tool(description="d")(tool)).get("output_schema") == expected
+    assert made(tool).get("output_schema") == expected
 
 
 def test_the_context_is_not_an_argument() -> None:
@@ -200,9 +181,8 @@ def test_the_context_is_not_an_argument() -> None:
     async def by_async_hint(n: int, call: AsyncContext) -> None: ...
     def text_called_ctx(ctx: str, n: int) -> None: ...
 
-    assert list(properties(by_name)) == ["n"]
-    assert list(properties(by_hint)) == ["n"]
-    assert list(properties(by_async_hint)) == ["n"]
+    for function in (by_name, by_hint, by_async_hint):
+        assert list(properties(function)) == ["n"]
     assert list(properties(text_called_ctx)) == ["ctx", "n"]
 
 
@@ -214,7 +194,7 @@ def test_types_that_would_grow_exponentially_are_referenced() -> None:
     def tool(tree: Any, point: Any) -> None: ...
 
     tool.__annotations__ = {"tree": pair, "point": Point}
-    schema = definition(mcp_tool(description="d")(tool))["input_schema"]
+    schema = made(tool)["input_schema"]
     jsonschema.Draft202012Validator.check_schema(schema)
     assert len(json.dumps(schema)) < 100_000
     assert list(schema["properties"]["point"]["properties"]) == ["x", "label"]

@@ -163,12 +163,9 @@ async def test_a_call_cancelled_before_its_function_starts_is_not_run(bench: Ben
     bench.host.handle("remote_cancel", "a", "client")
     outcome = await bench.result("a")
     bench.call("b", "count")
-
-    if outcome["kind"] == "error":
-        assert outcome["code"] == "cancelled"
-        assert (await bench.result("b"))["text"] == "1"
-    else:  # its thread was faster
-        assert (await bench.result("b"))["text"] == "2"
+    ran = outcome["kind"] != "error"  # its thread was faster
+    assert ran or outcome["code"] == "cancelled"
+    assert (await bench.result("b"))["text"] == ("2" if ran else "1")
 
 
 async def test_a_call_cancelled_together_with_its_start_is_not_run(bench: Bench) -> None:
@@ -184,20 +181,18 @@ async def test_a_call_cancelled_together_with_its_start_is_not_run(bench: Bench)
 
 
 async def test_answers_and_errors_reach_the_function_that_asked(bench: Bench) -> None:
-    bench.call("a", "ask")
-    await bench.wire.received("remote_ask", "a")
-    bench.host.handle("remote_answer", "a", 1, {"action": "decline"}, None)
-    assert (await bench.result("a"))["text"] == "decline"
-    bench.call("b", "ask")
-    await bench.wire.received("remote_ask", "b")
-    bench.host.handle("remote_answer", "b", 1, None, {"code": "capability_missing", "message": "no"})
-    assert (await bench.result("b"))["code"] == "capability_missing"
-    bench.call("c", "ask")
-    await bench.wire.received("remote_ask", "c")
-    bench.host.handle("remote_cancel", "c", "timeout")
-    assert (await bench.result("c"))["code"] == "cancelled"
-    bench.host.handle("remote_answer", "c", 1, {}, None)
-    bench.host.handle("remote_answer", "nowhere", 1, {}, None)
+    missing = {"code": "capability_missing", "message": "no"}
+    for call, message, expected in (
+        ("a", ("remote_answer", "a", 1, {"action": "decline"}, None), {"kind": "text", "text": "decline"}),
+        ("b", ("remote_answer", "b", 1, None, missing), {"code": "capability_missing"}),
+        ("c", ("remote_cancel", "c", "timeout"), {"code": "cancelled"}),
+    ):
+        bench.call(call, "ask")
+        await bench.wire.received("remote_ask", call)
+        bench.host.handle(*message)
+        assert expected.items() <= (await bench.result(call)).items()
+    for call in ("c", "nowhere"):
+        bench.host.handle("remote_answer", call, 1, {}, None)
     bench.host.handle("remote_cancel", "nowhere", "client")
 
 

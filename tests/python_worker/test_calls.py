@@ -12,7 +12,7 @@ from mcp import types
 
 from tests.support.bridge import Bridge, connect
 from tests.support.python_worker import AT_WORK, Way, caller, worker_status
-from tests.support.results import text_of
+from tests.support.results import eventually, text_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -99,30 +99,25 @@ async def test_invalid_arguments_are_refused_by_the_editor(shared: Bridge, way: 
 
 async def test_an_exception_becomes_an_error_and_its_traceback_is_logged(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
-        assert (await tools.call("py_fail", how="lines")).error == {
-            "code": "execution_error",
-            "message": "Tool execution error: ValueError: first",
-        }
-        assert (await tools.call("py_fail", how="tool")).error == {"code": "not_found", "message": "no luck"}
-        error = (await tools.call("py_fail", how="exit")).error
-        assert error == {"code": "execution_error", "message": "Tool execution error: SystemExit: 3"}
+        for how, code, message in (
+            ("lines", "execution_error", "Tool execution error: ValueError: first"),
+            ("tool", "not_found", "no luck"),
+            ("exit", "execution_error", "Tool execution error: SystemExit: 3"),
+        ):
+            assert (await tools.call("py_fail", how=how)).error == {"code": code, "message": message}
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
-
-    log = "return table.concat(probe.log.lines(200), '\\n')"
-    text = await shared.nvim.lua(log)
+    text = await shared.nvim.lua("return table.concat(probe.log.lines(200), '\\n')")
     assert "Traceback" in text
     assert "in py_fail" in text
 
 
 async def test_a_call_by_hand_shows_the_traceback_of_the_tool(shared: Bridge) -> None:
     await shared.nvim.lua('probe.command.run({ args = \'call py_fail {"how": "lines"}\' })')
-    text = ""
-    async with asyncio.timeout(10):
-        while "Traceback" not in text:
-            await asyncio.sleep(0.05)
-            name = "vim.fn.bufnr('^mcp-tools://call py_fail$')"
-            lines = await shared.nvim.lua(f"return vim.api.nvim_buf_get_lines({name}, 0, -1, false)")
-            text = "\n".join(lines)
+    text = await shared.nvim.wait_for("""
+      local buffer = vim.fn.bufnr('^mcp-tools://call py_fail$')
+      local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\\n')
+      return text:find('Traceback', 1, true) and text
+    """)
     assert 'samples.py", line' in text
     assert "python_tools/worker/" not in text
     await shared.nvim.lua("vim.cmd('silent! only | bwipeout!')")
@@ -130,13 +125,12 @@ async def test_a_call_by_hand_shows_the_traceback_of_the_tool(shared: Bridge) ->
 
 async def test_an_exception_without_a_valid_message_ends_its_call(shared: Bridge, way: Way) -> None:
     async with caller(shared, way) as tools:
-        assert (await tools.call("py_fail", how="mute")).error == {
-            "code": "execution_error",
-            "message": "Tool execution error: MuteError",
-        }
-        for how, message in {"bad_text": "bad ?", "number": "5"}.items():
-            error = (await tools.call("py_fail", how=how)).error
-            assert error == {"code": "tool_error", "message": message}
+        for how, code, message in (
+            ("mute", "execution_error", "Tool execution error: MuteError"),
+            ("bad_text", "tool_error", "bad ?"),
+            ("number", "tool_error", "5"),
+        ):
+            assert (await tools.call("py_fail", how=how)).error == {"code": code, "message": message}
         error = (await tools.call("py_fail", how="endless")).fault
         assert "characters left out" in error["message"]
         assert len(error["message"]) < 40_000
@@ -147,9 +141,7 @@ async def test_progress_of_an_async_tool_arrives_in_order(shared: Bridge, way: W
         call = tools.start("py_steps", steps=3, marker=str(tmp_path / "go"))
         for step in range(3):
             if way == "mcp":
-                async with asyncio.timeout(10):
-                    while len(call.progress) <= step:
-                        await asyncio.sleep(0.01)
+                await eventually(lambda: len(call.progress) > step)  # noqa: B023
             (tmp_path / f"go.{step}").touch()
 
         assert (await call.task).value == "3 steps"
@@ -185,9 +177,7 @@ async def test_a_cancel_reaches_the_function_with_its_reason(
             await shared.nvim.wait_for(AT_WORK)
             call.cancel()
             noted = path if name == "py_await_forever" else tmp_path / "file.cancelled"
-            async with asyncio.timeout(10):
-                while not noted.exists() or not noted.read_text():
-                    await asyncio.sleep(0.01)
+            await eventually(lambda: noted.exists() and noted.read_text())  # noqa: B023
             assert noted.read_text() == ("client" if way == "mcp" else "user")
             if way == "lua":
                 assert (await call.task).fault["code"] == "cancelled"
@@ -231,12 +221,11 @@ async def test_progress_is_rate_limited(shared: Bridge, way: Way) -> None:
 
 
 async def test_output_of_a_tool_is_logged(shared: Bridge, way: Way) -> None:
+    logged = "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)"
     async with caller(shared, way) as tools:
         assert (await tools.call("py_prints")).value == "done"
         for text in ("printed by a tool", "written by a tool"):
-            await shared.nvim.wait_for(
-                "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)", text
-            )
+            await shared.nvim.wait_for(logged, text)
 
 
 async def test_a_tool_reads_an_empty_stdin(shared: Bridge, way: Way) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ import pytest
 from tests.support.bridge import INIT
 from tests.support.nvim import Nvim
 from tests.support.python_worker import Caller, is_alive, worker_status
+from tests.support.results import eventually
 
 Editor = Callable[..., Awaitable[Nvim]]
 
@@ -42,12 +42,6 @@ if not _G.started then
   end)
 end
 return _G.scanned
-"""
-REFRESH = """
-_G.scanned = false
-probe.discovery.refresh(probe.registry(), 'python', function()
-  _G.scanned = true
-end)
 """
 REVISION = "return probe.registry().revisions.tools"
 READ_ANY = "return probe.is_loaded('python_reader')"
@@ -190,16 +184,24 @@ async def tools_of(nvim: Nvim) -> list[str]:
     return await nvim.lua(LIST)
 
 
-async def failures_of(nvim: Nvim) -> list[str]:
-    code = "return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())"
-    return await nvim.lua(code)
-
-
 async def refresh(nvim: Nvim) -> list[str]:
     """The registered tools after another scan."""
-    await nvim.lua(REFRESH)
+    code = "probe.discovery.refresh(probe.registry(), 'python', function() _G.scanned = true end)"
+    await nvim.lua(f"_G.scanned = false {code}")
     await nvim.wait_for("return _G.scanned", timeout=40_000)
     return await nvim.lua(LIST)
+
+
+async def scans(nvim: Nvim, code: str, *args: Any) -> None:
+    """Runs Lua, and waits for the scan that follows."""
+    await nvim.lua("_G.scanned = false probe.discovery.on_scan(function() _G.scanned = true end)")
+    await nvim.lua(code, *args)
+    await nvim.wait_for("return _G.scanned", timeout=20_000)
+
+
+def trap(path: Path, proof: Path) -> None:
+    """Lets a module write a file when it is run."""
+    path.write_text(f"open({str(proof)!r}, 'w')\n" + path.read_text())
 
 
 async def test_cached_tools_are_listed_without_a_process(editor: Editor, plugin: Path) -> None:
@@ -251,35 +253,27 @@ async def test_with_a_cache_lifetime_of_0_every_file_is_scanned_again(editor: Ed
 async def test_a_module_that_fails_is_reported_and_the_others_work(editor: Editor, plugin: Path) -> None:
     tools = plugin / "mcp_tools"
     write(plugin, "mcp_tools/good.py", "good")
-    (tools / "broken.py").write_text("def f(:\n")
-    (tools / "raises.py").write_text("raise ValueError('not today')\n")
-    (tools / "exits.py").write_text("import sys; sys.exit(3)\n")
-    (tools / "dies.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n")
-    (tools / "lacks.py").write_text("import no_such_module\n")
-    (tools / "silent.py").write_text(
-        "from mcp_tools_nvim.python_tools import mcp_tool\n@mcp_tool\ndef silent(): ...\n@mcp_tool\n"
-        "def spoken():\n    '''Says.'''\n"
-    )
-    write(plugin, "mcp_tools/twin.py", "good")
+    two = "@mcp_tool\ndef silent(): ...\n@mcp_tool\ndef spoken():\n    '''Says.'''\n"
+    wrong = {
+        "broken.py": ("def f(:\n", "invalid syntax"),
+        "raises.py": ("raise ValueError('not today')\n", "ValueError: not today"),
+        "exits.py": ("import sys; sys.exit(3)\n", "SystemExit: 3"),
+        "dies.py": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", "importing it failed"),
+        "lacks.py": ("import no_such_module\n", "No module named 'no_such_module'"),
+        "silent.py": (f"from mcp_tools_nvim.python_tools import mcp_tool\n{two}", "tool 'silent': add a doc"),
+        "twin.py": (TOOL.format(name="good", says=""), "tool 'good': name: it is taken by"),
+    }
+    for name, (text, _) in wrong.items():
+        (tools / name).write_text(text)
     write(plugin, "mcp_tools/_private.py", "private")
 
     nvim = await editor()
     assert await tools_of(nvim) == ["good", "spoken"]
     failures = await nvim.lua(FAILURES)
-    expected = {
-        "broken.py": "invalid syntax",
-        "raises.py": "ValueError: not today",
-        "exits.py": "SystemExit: 3",
-        "dies.py": "importing it failed",
-        "lacks.py": "No module named 'no_such_module'",
-        "silent.py": "tool 'silent': add a docstring",
-        "twin.py": "tool 'good': name: it is taken by",
-    }
-    assert set(failures) == set(expected)
-    for name, words in expected.items():
-        assert words in failures[name], failures[name]
+    assert set(failures) == set(wrong)
     report = await nvim.lua(HEALTH)
-    for name, words in expected.items():
+    for name, (_, words) in wrong.items():
+        assert words in failures[name], failures[name]
         assert name in report
         assert words in report
     assert "modules: 8, tools: 2" in report
@@ -302,7 +296,7 @@ async def test_an_invalid_function_is_reported_and_the_other_tools_of_its_file_w
         assert (await tools.call(name)).value == result
     odd = await tools.call("odd", tree={"kids": [{"kids": []}]}, lit="red", by={"1": "a"})
     assert odd.value == ["dict", "Color", "int", "bytes", "A"]
-    found = await failures_of(nvim)
+    found = await nvim.lua("return vim.tbl_map(function(f) return f.error end, probe.discovery.failures())")
     for words in (
         "cached: @mcp_tool must be above",
         "K.method: a method",
@@ -324,14 +318,10 @@ async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Ed
     nvim = await editor(init="_G.notified = {}; vim.notify = function(text) table.insert(notified, text) end")
     await tools_of(nvim)
     await nvim.lua("vim.cmd.edit(...)", str(path))
-    await nvim.lua("probe.discovery.on_scan(function() _G.scanned = true end)")
 
     async def notified(*lines: str) -> list[str]:
-        await nvim.lua(
-            "_G.notified, _G.scanned = {}, false; vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines
-        )
-        await nvim.lua("vim.cmd.write()")
-        await nvim.wait_for("return _G.scanned", timeout=20_000)
+        await nvim.lua("_G.notified = {}; vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines)
+        await scans(nvim, "vim.cmd.write()")
         await nvim.lua("vim.wait(0)")  # runs what is scheduled
         return await nvim.lua("return notified")
 
@@ -340,9 +330,8 @@ async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Ed
     assert await notified(*good, "", "def f(:") == [f"[mcp-tools] {path}:9: SyntaxError: invalid syntax"]
     assert "one" in await nvim.lua(LIST)
     assert await notified(*good) == []
-    assert await notified(*good, "raise LookupError('no', 1)") == [
-        f"[mcp-tools] {path}:8: LookupError: ('no', 1)"
-    ]
+    raises = await notified(*good, "raise LookupError('no', 1)")
+    assert raises == [f"[mcp-tools] {path}:8: LookupError: ('no', 1)"]
     both = ("@mcp_tool", "def two(): ...", "@mcp_tool", "def three(): ...")
     wrong = "tool 'two': add a docstring or description="
     notification = f"[mcp-tools] {path}:8: {wrong} (and 1 more: :checkhealth mcp-tools)"
@@ -412,9 +401,7 @@ async def test_processes_started_by_an_import_are_killed(
 
     assert await tools_of(await editor()) == ["later"]
     pid = int((tmp_path / "pid").read_text())
-    async with asyncio.timeout(10):
-        while is_alive(pid):
-            await asyncio.sleep(0.02)
+    await eventually(lambda: not is_alive(pid))
 
 
 @pytest.mark.slow
@@ -446,17 +433,12 @@ async def test_a_call_runs_the_code_that_was_written_last(editor: Editor, plugin
     assert (await tools.call("one")).value == "before"
     path.write_text(path.read_text().replace("before", "after"))
     await nvim.lua("vim.cmd.edit(...); vim.api.nvim_buf_set_lines(0, -1, -1, false, {'# more'})", str(path))
-    await nvim.lua("_G.scanned = false; probe.discovery.on_scan(function() _G.scanned = true end)")
-    await nvim.lua("vim.cmd.write()")
-    await nvim.wait_for("return _G.scanned", timeout=20_000)
-
+    await scans(nvim, "vim.cmd.write()")
     assert (await tools.call("one")).value == "after"
 
-    await nvim.lua("_G.scanned = false")
     lines = TOOL.format(name="new", says="new").splitlines()
     await nvim.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)", lines)
-    await nvim.lua("vim.cmd.write(...)", str(plugin / "mcp_tools" / "new.py"))
-    await nvim.wait_for("return _G.scanned", timeout=20_000)
+    await scans(nvim, "vim.cmd.write(...)", str(plugin / "mcp_tools" / "new.py"))
     assert (await tools.call("new")).value == "new"
 
 
@@ -466,7 +448,7 @@ async def test_a_file_of_a_project_is_loaded_only_while_it_is_trusted(editor: Ed
     project = project_of(home)
     proof = project / "it_ran"
     path = write(project, "mcp_tools/evil.py", "evil")
-    path.write_text(f"open({str(proof)!r}, 'w')\n" + path.read_text())
+    trap(path, proof)
     add = f"vim.opt.runtimepath:append([[{project}]])"
 
     nvim = await editor(init=add)
@@ -522,7 +504,7 @@ async def test_a_link_in_a_project_needs_trust_like_a_file(editor: Editor, home:
     proof = elsewhere / "it_ran"
     (elsewhere / "mcp_tools").mkdir()
     real = write(elsewhere, "mcp_tools/evil.py", "evil")
-    real.write_text(f"open({str(proof)!r}, 'w')\n" + real.read_text())
+    trap(real, proof)
     if what == "file":
         (project / "mcp_tools" / "evil.py").symlink_to(real)
     else:

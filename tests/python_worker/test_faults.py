@@ -14,7 +14,17 @@ import pytest
 from tests.support.bridge import Bridge
 from tests.support.environment import lock_hash, pretend
 from tests.support.nvim import Nvim
-from tests.support.python_worker import AT_WORK, INIT, Caller, Way, caller, is_alive, loaded, worker_status
+from tests.support.python_worker import (
+    AT_WORK,
+    INIT,
+    Caller,
+    Way,
+    caller,
+    is_alive,
+    loaded,
+    worker_status,
+)
+from tests.support.results import eventually
 
 Start = Callable[..., Awaitable[Bridge]]
 
@@ -40,9 +50,7 @@ async def slow_one():
 
 
 async def gone(pid: int) -> None:
-    async with asyncio.timeout(10):
-        while is_alive(pid):
-            await asyncio.sleep(0.02)
+    await eventually(lambda: not is_alive(pid))
 
 
 async def messages(nvim: Nvim) -> str:
@@ -57,7 +65,7 @@ async def test_a_killed_worker_fails_its_calls_and_the_next_call_starts_another(
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
         calls = [tools.start("py_never"), tools.start("py_await_forever", marker="x")]
-        await bridge.nvim.wait_for("return #probe.executor():pending() == 2")
+        await bridge.nvim.wait_for(f"{COUNT} == 2")
         os.kill(pid, signal.SIGKILL)
         for call in calls:
             error = (await call.task).fault
@@ -89,9 +97,7 @@ async def test_a_function_cancelled_during_the_import_of_its_module_ends(
     bridge = await start(init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
     async with caller(bridge, "lua") as tools:
         call = tools.start("slow_one")
-        async with asyncio.timeout(10):
-            while not Path(f"{marker}.begun").exists():
-                await asyncio.sleep(0.01)
+        await eventually(Path(f"{marker}.begun").exists)
         call.cancel()
         assert (await call.task).fault["code"] == "cancelled"
         marker.touch()
@@ -105,28 +111,26 @@ async def test_a_function_cancelled_during_the_import_of_its_module_ends(
 async def test_after_repeated_crashes_calls_are_busy_until_a_restart(start: Start, way: Way) -> None:
     bridge = await start()
     async with caller(bridge, way) as tools:
-        codes = []
-        for _ in range(3):
-            error = (await tools.call("py_die")).fault
-            codes.append(error["code"])
-
+        codes = [(await tools.call("py_die")).fault["code"] for _ in range(3)]
         assert codes == ["execution_error", "execution_error", "busy"]
         await bridge.nvim.lua("probe.python_worker.restart()")
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["py_never", "py_hold_loop"])
 async def test_a_cancelled_function_that_does_not_stop_is_killed_with_its_process(
-    start: Start, way: Way
+    start: Start, way: Way, name: str
 ) -> None:
-    """Other calls go to a new one."""
+    """A thread, or an async function that blocks the loop. Other calls go to a new process."""
     bridge = await start(init=QUICK)
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
-        never = tools.start("py_never")
+        never = tools.start(name)
         await bridge.nvim.wait_for(AT_WORK)
         never.cancel()
-        assert (await tools.call("py_add", a=1)).value["sum"] == 3
+        if name == "py_never":
+            assert (await tools.call("py_add", a=1)).value["sum"] == 3
         await gone(pid)
 
         assert (await tools.call("py_pid")).value != pid
@@ -145,8 +149,7 @@ async def test_a_function_that_computes_too_long_times_out(start: Start) -> None
         await bridge.nvim.wait_for(AT_WORK)
         await bridge.nvim.lua(TIMEOUT, 300)
         assert (await tools.call("py_cpu", seconds=600)).fault["code"] == "timeout"
-        code = "return probe.python_worker.status().state == 'none'"
-        await bridge.nvim.wait_for(code)
+        await bridge.nvim.wait_for("return probe.python_worker.status().state == 'none'")
         await bridge.nvim.lua(TIMEOUT, 60_000)
 
         assert (await tools.call("py_pid")).value != pid
@@ -154,22 +157,6 @@ async def test_a_function_that_computes_too_long_times_out(start: Start) -> None
         marker.touch()
         assert (await waits.task).value == "the file is there"
         await gone(pid)
-
-
-@pytest.mark.slow
-async def test_an_async_function_that_blocks_the_loop_is_killed_with_its_process(
-    start: Start, way: Way
-) -> None:
-    bridge = await start(init=QUICK)
-    async with caller(bridge, way) as tools:
-        pid = (await tools.call("py_pid")).value
-        held = tools.start("py_hold_loop")
-        await bridge.nvim.wait_for(AT_WORK)
-        held.cancel()
-        await gone(pid)
-
-        assert (await tools.call("py_pid")).value != pid
-        assert (await worker_status(bridge.nvim))["crashes"] == 0
 
 
 @pytest.mark.slow
@@ -183,10 +170,7 @@ async def test_the_worker_ends_with_the_editor(start: Start, end: str) -> None:
             calls = [tools.start(name) for name in names]
             await bridge.nvim.wait_for(f"{COUNT} == {len(names)}")
             await bridge.nvim.wait_for(AT_WORK)
-            if end == "quit":
-                await bridge.nvim.stop()
-            else:
-                await bridge.nvim.kill()
+            await (bridge.nvim.stop() if end == "quit" else bridge.nvim.kill())
             for call in calls:
                 call.task.cancel()
             await asyncio.gather(*(call.task for call in calls), return_exceptions=True)
@@ -217,8 +201,7 @@ async def test_functions_that_block_are_limited(start: Start) -> None:
     async with caller(bridge, "lua") as tools:
         assert (await tools.call("py_steps")).value == "3 steps"
         calls = [tools.start("py_block", marker=str(marker)) for _ in range(64)]
-        count = "return #probe.executor():pending() == 64"
-        await bridge.nvim.wait_for(count)
+        await bridge.nvim.wait_for(f"{COUNT} == 64")
         assert (await tools.call("py_pid")).fault["code"] == "busy"
         assert (await tools.call("py_steps")).value == "3 steps"
         marker.touch()
@@ -231,13 +214,13 @@ async def test_functions_that_block_are_limited(start: Start) -> None:
 @pytest.mark.parametrize(
     "provider",
     [
-        "vim.g.python3_host_prog = '/nonsense/python'",
-        "vim.g.loaded_python3_provider = 0",
-        "vim.g.python3_host_prog = '/bin/false'",
+        "python3_host_prog = '/nonsense/python'",
+        "loaded_python3_provider = 0",
+        "python3_host_prog = '/bin/false'",
     ],
 )
 async def test_a_broken_python3_provider_of_the_user_is_ignored(start: Start, provider: str) -> None:
-    bridge = await start(init=provider)
+    bridge = await start(init=f"vim.g.{provider}")
     async with caller(bridge, "lua") as tools:
         assert (await tools.call("py_add", a=1)).value["sum"] == 3
         assert await bridge.nvim.lua("return vim.fn.exists('*McpToolsHost')") == 0
@@ -274,9 +257,7 @@ async def test_a_python_without_the_packages_is_reported_with_what_is_missing(
 async def test_without_an_environment_the_error_names_the_command_that_creates_it(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
-    init = "require('mcp-tools').setup({ tools = false })"
-    here = Path(__file__).parents[1] / "support" / "python_tools"
-    nvim = await spawn_nvim(init_lua=f"vim.opt.runtimepath:append([[{here}]])\n{init}")
+    nvim = await spawn_nvim(init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ tools = false }})")
     await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED)
 

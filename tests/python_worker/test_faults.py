@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import venv
@@ -283,3 +284,30 @@ async def test_reloading_the_plugin_ends_the_worker(start: Start) -> None:
         " assert(probe.python_worker)"
     )
     await gone(old)
+
+
+EXIT_CALL = """
+local path = ...
+vim.api.nvim_create_autocmd('VimLeave', { callback = function()
+  local answer
+  require('mcp-tools').call('py_pid', {}, {}, function(result, err)
+    answer = { result = result, err = err }
+  end)
+  vim.wait(5000, function() return answer end)
+  vim.fn.writefile({ vim.json.encode(answer) }, path .. '.new')
+  vim.uv.fs_rename(path .. '.new', path)
+end })
+vim.schedule(function() vim.cmd('qa!') end)
+"""
+"""Calls a tool after VimLeavePre."""
+
+
+@pytest.mark.slow
+async def test_no_worker_starts_while_the_editor_exits(start: Start, tmp_path: Path) -> None:
+    bridge = await start()
+    answer = tmp_path / "answer"
+    await bridge.nvim.lua(EXIT_CALL, str(answer))
+    async with asyncio.timeout(10):
+        while not answer.exists():
+            await asyncio.sleep(0.02)
+    assert "Neovim is exiting" in json.loads(answer.read_text())["err"]["message"]

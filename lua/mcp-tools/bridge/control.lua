@@ -422,6 +422,9 @@ end
 --- the bridge has ended or could not start.
 ---@param opts? mcp-tools.bridge.StartOpts
 function M.start(opts)
+  if vim.v.exiting ~= vim.NIL then
+    return -- Neovim waits for a job that starts after VimLeavePre
+  end
   opts = opts or {}
   watch_exit()
   if wanted then

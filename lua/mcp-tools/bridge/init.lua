@@ -56,7 +56,7 @@ function M.autostart()
   local function begin()
     vim.defer_fn(function()
       decided = { reason = purpose() }
-      if M.blocker() then
+      if M.blocker() or vim.v.exiting ~= vim.NIL then
         return
       end
       M.show_hint()

@@ -229,6 +229,9 @@ end
 --- Starts the process.
 ---@param python string
 function Process:spawn(python)
+  if vim.v.exiting ~= vim.NIL then -- Neovim waits for a job that starts after VimLeavePre
+    return self:cannot_start('Neovim is exiting')
+  end
   local env = process.environment() -- the processes that tools start inherit it, too
   env.MCP_TOOLS_EDITOR = vim.v.servername -- for call_tool; the worker removes it from the environment of children
   local function guarded(method)

@@ -135,6 +135,24 @@ describe('autostart', function()
     starts_not(editor({ args = { '-c', 'Man ls' } }))
   end)
 
+  it('does not start while the editor exits', function()
+    local file = vim.fn.tempname()
+    local code = [[
+      vim.api.nvim_create_autocmd('VimLeave', { callback = function()
+        require('mcp-tools.bridge').start()
+        SETUP()
+        vim.wait(50, function() return false end)
+        vim.fn.writefile({ require('mcp-tools.bridge').status().state }, %q)
+      end })
+    ]]
+    local channel = editor({ init = code:format(file) })
+    vim.rpcnotify(channel, 'nvim_command', 'qa!')
+    t.wait(function() return vim.uv.fs_stat(file) end)
+    t.eq({ 'stopped' }, vim.fn.readfile(file))
+    t.wait(function() return vim.fn.jobwait({ channel }, 0)[1] ~= -1 end, 1000, 'the exit of the editor')
+    children = {}
+  end)
+
   it('has no blocker after the start, whatever is shown later', function()
     local channel = editor({})
     starts(channel)

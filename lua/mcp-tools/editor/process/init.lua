@@ -281,6 +281,8 @@ end
 local function refused(command, cwd, path)
   if table.concat(command):find('%z') then
     return 'an argument contains a NUL byte'
+  elseif vim.v.exiting ~= vim.NIL then
+    return 'Neovim is exiting' -- VimLeavePre, which ends the processes, may be over
   end
   local stat = uv.fs_stat(cwd)
   if not stat or stat.type ~= 'directory' then

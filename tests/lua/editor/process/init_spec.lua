@@ -226,6 +226,26 @@ describe('the end', function()
     end
     t.eq(2, count)
   end)
+
+  it('is not followed by a start while the editor exits', function()
+    local file = vim.fn.tempname()
+    local code = [[
+      local done
+      require('mcp-tools.editor.process').run({ 'touch', '%s' }, { cwd = '/' }, function(result)
+        done = result
+      end)
+      vim.api.nvim_create_autocmd('VimLeave', { callback = function()
+        vim.wait(2000, function() return done end)
+        io.stdout:write(done.fault or 'started')
+      end })
+      vim.cmd.qall({ bang = true })
+    ]]
+    local command = { vim.v.progpath, '--clean', '-n', '--headless', '--cmd', 'set rtp^=' .. project.checkout }
+    code = code:format(file):gsub('%s+', ' ')
+    local done = vim.system(vim.list_extend(command, { '-c', 'lua ' .. code })):wait(5000)
+    t.eq('cannot run touch: Neovim is exiting', done.stdout)
+    t.eq(nil, vim.uv.fs_stat(file))
+  end)
 end)
 
 describe('a callback', function()

@@ -8,6 +8,7 @@ local notify = require('mcp-tools.notify')
 local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 local secrets = require('mcp-tools.util.secrets')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api, fn = vim.api, vim.fn
 
@@ -163,6 +164,7 @@ local function follow(name, bufnr)
     callback = function()
       if vim.v.event.status == 0 and config.get('terminal.auto_close') then ---@diagnostic disable-line: undefined-field
         vim.schedule(function()
+          vim.iter(fn.win_findbuf(bufnr)):each(windows.close)
           pcall(api.nvim_buf_delete, bufnr, { force = true })
         end)
       end
@@ -301,7 +303,7 @@ function M.toggle(name, focus)
   local last = vim.list_contains(list, last_used) and last_used or list[#list]
   local window = last and fn.bufwinid(last.bufnr) or -1
   if window ~= -1 and (not focus or window == api.nvim_get_current_win()) then
-    pcall(api.nvim_win_close, window, false) -- fails for the only window
+    windows.close(window) -- fails for the only window
   elseif last then
     M.show(last)
   end

@@ -5,6 +5,7 @@ local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local inline = require('mcp-tools.ui.review.inline')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api = vim.api
 
@@ -36,7 +37,7 @@ function M.open(lines, filetype, written, closed)
     if help.close() then
       return
     end
-    local ok, err = pcall(vim.cmd.close) -- fails if the text is unsaved
+    local ok, err = windows.close(window) -- fails if the text is unsaved
     if not ok and not vim.bo[buffer].modified then
       vim.cmd.enew() -- it was the last window
     elseif not ok then

@@ -8,6 +8,7 @@ local highlighting = require('mcp-tools.editor.buffer.highlighting')
 local notify = require('mcp-tools.notify')
 local render = require('mcp-tools.ui.window.render')
 local visible = require('mcp-tools.ui.window.visible')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api = vim.api
 
@@ -319,7 +320,7 @@ local function restore(window)
   if before and api.nvim_buf_is_valid(before) then
     pcall(api.nvim_win_set_buf, window, before)
   elseif #api.nvim_list_wins() > 1 then
-    pcall(api.nvim_win_close, window, false)
+    windows.close(window)
   end
 end
 

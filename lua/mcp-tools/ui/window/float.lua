@@ -3,10 +3,10 @@
 --- A subclass defines `frames`; one with several windows also `layout`, `first` and `save`.
 
 local help = require('mcp-tools.ui.window.help')
-local log = require('mcp-tools.log')
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
 local visible = require('mcp-tools.ui.window.visible')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api = vim.api
 
@@ -131,25 +131,6 @@ function M.is_next(window)
     end
   end
   return false
-end
-
---- Enters a window, even if an autocommand of the user throws an error, which would cancel the move.
----@param window integer
-function M.enter_window(window)
-  local ok, thrown = pcall(api.nvim_set_current_win, window)
-  if ok then
-    return
-  end
-  log.warn('an autocommand failed while the focus moved: %s', tostring(thrown))
-  if api.nvim_get_current_win() ~= window then
-    local ignored = vim.o.eventignore
-    vim.o.eventignore = 'all'
-    ok, thrown = pcall(api.nvim_set_current_win, window)
-    vim.o.eventignore = ignored
-    if not ok then
-      error(thrown, 0)
-    end
-  end
 end
 
 --- Keys of a buffer: key → modes, function, description.
@@ -315,7 +296,7 @@ end
 ---@param index integer? default: `first()`
 function Float:enter(index)
   index = index or self:first()
-  M.enter_window(self.windows[index])
+  windows.enter(self.windows[index])
   vim.cmd(index == self.field and 'startinsert!' or 'stopinsert')
 end
 

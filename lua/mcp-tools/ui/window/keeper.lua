@@ -3,9 +3,9 @@
 --- `wanted` is the state to reach; `sync` reaches it, and retries while the editor does not allow it (`:h textlock`, an
 --- open command-line window).
 
-local float = require('mcp-tools.ui.window.float')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api, uv = vim.api, vim.uv
 
@@ -36,16 +36,6 @@ local function resume(was)
   elseif typing then
     vim.cmd.stopinsert()
   end
-end
-
---- Returns the previous window, or any normal window of this tab page.
----@return integer window
-local function elsewhere()
-  local last = vim.fn.win_getid(vim.fn.winnr('#'))
-  local texts = vim.tbl_filter(function(window)
-    return api.nvim_win_get_config(window).relative == ''
-  end, api.nvim_tabpage_list_wins(0))
-  return vim.list_contains(texts, last) and last or texts[1]
 end
 
 --- What a float shows. Its field `entered` is true once it was decided whether to enter the float automatically.
@@ -347,10 +337,10 @@ function Keeper:leave()
   local was = self.before
   self.before = nil
   if self.outside and api.nvim_win_is_valid(self.outside) then
-    float.enter_window(self.outside)
+    windows.enter(self.outside)
   else
     was = nil
-    float.enter_window(elsewhere())
+    windows.enter(windows.previous() --[[@as integer]])
   end
   resume(was)
 end

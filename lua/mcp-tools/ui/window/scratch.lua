@@ -9,6 +9,7 @@ local help = require('mcp-tools.ui.window.help')
 local render = require('mcp-tools.ui.window.render')
 local timer = require('mcp-tools.util.timer')
 local visible = require('mcp-tools.ui.window.visible')
+local windows = require('mcp-tools.editor.user.windows')
 
 local api = vim.api
 
@@ -60,7 +61,7 @@ local states = {}
 
 ---@param window integer
 local function close_window(window)
-  if not pcall(api.nvim_win_close, window, true) then
+  if not windows.close(window, true) then
     vim.cmd.enew() -- it was the last window
   end
 end
@@ -427,11 +428,11 @@ end
 ---@param buffer integer from `show`
 ---@return boolean seen false if the buffer is not shown in any window
 function M.update(buffer)
-  local windows = states[buffer] and vim.fn.win_findbuf(buffer) or {}
-  if #windows == 0 then
+  local shown = states[buffer] and vim.fn.win_findbuf(buffer) or {}
+  if #shown == 0 then
     return false
   elseif draw(buffer) and states[buffer].opts.at_end then
-    for _, window in ipairs(windows) do
+    for _, window in ipairs(shown) do
       api.nvim_win_set_cursor(window, { #M.rows(buffer), 0 })
     end
   end

@@ -206,6 +206,25 @@ describe('the window at the bottom', function()
     vim.cmd.close()
   end)
 
+  it('returns to the window that it was opened from, not to the one above it', function()
+    local first = vim.api.nvim_get_current_win()
+    for _, float in ipairs({ false, true }) do
+      vim.cmd('belowright new')
+      local below = vim.api.nvim_get_current_win()
+      vim.api.nvim_set_current_win(first)
+      scratch.show('test', fill, { rows = true, float = float })
+      vim.cmd('normal q')
+      t.eq(first, vim.api.nvim_get_current_win())
+      scratch.close(scratch.show('test', fill, { rows = true, float = float }))
+      t.eq(first, vim.api.nvim_get_current_win())
+      local buffer = scratch.show('test', fill, { rows = true, float = float, stay = true })
+      vim.api.nvim_set_current_win(below)
+      scratch.close(buffer)
+      t.eq(below, vim.api.nvim_get_current_win())
+      vim.cmd.close()
+    end
+  end)
+
   it('is closed with its buffer, and its buffer with it, once', function()
     local ended = 0
     for _, float in ipairs({ true, false }) do

@@ -167,12 +167,17 @@ function M.guard(bufnr, first, last, seen)
   end
 end
 
---- Returns the lines of a buffer that a window has shown with highlighting.
+--- Returns the lines of a buffer that windows show with highlighting.
 ---@param bufnr integer loaded
----@return string[]?
+---@return string[]
 function M.seen(bufnr)
-  local was_shown = is_on(bufnr) and vim.fn.getbufinfo(bufnr)[1].lastused > 0
-  return was_shown and api.nvim_buf_get_lines(bufnr, 0, -1, false) or nil
+  local lines = {}
+  for _, win in ipairs(is_on(bufnr) and vim.fn.win_findbuf(bufnr) or {}) do
+    local info = vim.fn.getwininfo(win)[1]
+    local last = math.max(info.topline, info.botline) -- a line that does not fit is not counted by `botline`
+    vim.list_extend(lines, api.nvim_buf_get_lines(bufnr, info.topline - 1, last, false))
+  end
+  return lines
 end
 
 --- Turns highlighting off if the text of a buffer is dangerous and the user has not seen it with highlighting. Call

@@ -78,16 +78,19 @@ describe('text that is dangerous to highlight', function()
   end)
 
   it('stays highlighted where the user has seen it so', function()
-    local text = ('-- %s\n'):format(('x '):rep(450)):rep(60) .. LONG .. '\n'
+    local text = ('-- x\n'):rep(60) .. LONG .. '\n'
     local bufnr = edit('a.lua', text)
     notifications.collect()
     for i, added in ipairs({ 'first()\n', 'last()\n' }) do
+      vim.cmd('normal! G')
+      vim.cmd.redraw()
       vim.uv.fs_utime(project.write('a.lua', i == 1 and added .. text or text .. added), 20 * i, 20 * i)
       t.eq('reloaded', disk.check(bufnr))
       t.ok(is_highlighted())
     end
-    vim.cmd('silent edit ' .. project.write('b.lua', ''))
-    t.eq(nil, select(2, project.call('editor_open', { path = 'a.lua' })))
+    vim.cmd('normal! 61G')
+    vim.cmd.redraw()
+    t.eq(nil, select(2, project.call('editor_open', { path = 'a.lua', line = 1 })))
     t.eq({ bufnr, true }, { api.nvim_get_current_buf(), is_highlighted() })
     for i = 1, 2 do
       vim.uv.fs_utime(project.write('a.lua', text .. LONG .. i .. '\n'), 9 * i, 9 * i)
@@ -98,6 +101,13 @@ describe('text that is dangerous to highlight', function()
     notifications.wait('a.lua is off')
     t.eq(1, #notifications.list)
     notifications.restore()
+  end)
+
+  it('ends highlighting before the user is led to a line that was not drawn', function()
+    edit('a.lua', ('-- x\n'):rep(300) .. LONG .. '\n')
+    vim.cmd.redraw()
+    t.eq(nil, select(2, project.call('editor_open', { path = 'a.lua', line = 301 })))
+    t.eq(false, is_highlighted())
   end)
 
   it('ends highlighting when an edit adds it', function()

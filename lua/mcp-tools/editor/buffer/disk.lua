@@ -24,7 +24,7 @@ local text_diff = require('mcp-tools.editor.text.diff')
 local time_slice = require('mcp-tools.util.time_slice')
 local undo = require('mcp-tools.editor.buffer.undo')
 
-local api, uv = vim.api, vim.uv
+local api, fn, uv = vim.api, vim.fn, vim.uv
 
 local M = {}
 
@@ -70,10 +70,12 @@ end
 
 --- Reads the file into an unmodified buffer even if Neovim has already reported the change.
 ---@param bufnr integer
+---@return mcp-tools.Error? err it was not read
 local function reload(bufnr)
   local is_listed, seen = vim.bo[bufnr].buflisted, highlighting.seen(bufnr)
+  local tick, ok, thrown = api.nvim_buf_get_changedtick(bufnr), nil, nil
   buffers.keep_views(bufnr, function()
-    pcall(api.nvim_buf_call, bufnr, function()
+    ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd('silent keepalt keepjumps edit!')
     end)
   end)
@@ -82,6 +84,10 @@ local function reload(bufnr)
   end
   if api.nvim_buf_is_loaded(bufnr) then
     highlighting.guard(bufnr, nil, nil, seen)
+  end
+  if not ok and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick then
+    local text = '%s changed on disk and cannot be read now: %s'
+    return errors.new('busy', text:format(buffers.shown(bufnr), errors.plain(thrown)))
   end
 end
 
@@ -131,7 +137,7 @@ end
 --- Makes Neovim regard the file as read while the buffer keeps its lines, so that `:w` no longer asks about the change
 --- on disk.
 ---@param bufnr integer loaded
----@return string[]? lines of the file; nil when the file or the buffer is gone, or it must not be read
+---@return string[]? lines of the file; nil when the file or the buffer is gone, or it cannot or must not be read
 function M.acknowledge(bufnr)
   local path = api.nvim_buf_get_name(bufnr)
   local stat = uv.fs_stat(path)
@@ -141,9 +147,9 @@ function M.acknowledge(bufnr)
   local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
   local undoreload = vim.go.undoreload
   vim.go.undoreload = -1 -- keep the undo history of a text of any length
-  reload(bufnr)
+  local err = reload(bufnr)
   vim.go.undoreload = undoreload
-  if not api.nvim_buf_is_loaded(bufnr) then
+  if err or not api.nvim_buf_is_loaded(bufnr) then
     return nil
   end
   M.note_read(bufnr, stat)
@@ -227,8 +233,8 @@ local SYNC = {
 ---@param bufnr integer loaded
 ---@param path string
 ---@param reading mcp-tools.DiskReading
----@return 'same'|'other'|'unknown'|nil result 'unknown': that text is not in the undo tree, for example because the
----  file was written in the middle of an undo block; nil: the buffer has changed meanwhile
+---@return 'same'|'other'|nil result 'other' also if the undo tree does not have that text; nil: the buffer has changed
+---  meanwhile
 ---@return mcp-tools.Error? err the file cannot be read
 local function compare(bufnr, path, reading)
   local tick = api.nvim_buf_get_changedtick(bufnr)
@@ -238,18 +244,28 @@ local function compare(bufnr, path, reading)
   end
   local text, ends = file_text.as_buffer(bytes, bufnr, reading.pause)
   text = ends.last and text or text .. '\n'
-  local function is_same(buffer)
-    return has_text(buffer, text, reading.pause)
-  end
   local has_same
   if vim.bo[bufnr].modified then
-    has_same = undo.in_saved(bufnr, reading.pause, is_same)
+    has_same = undo.in_saved(bufnr, function(copy)
+      return has_text(copy, text, SYNC.pause)
+    end)
   else
-    has_same = is_same(bufnr) and has_ends(bufnr, bytes, ends)
+    has_same = has_text(bufnr, text, reading.pause) and has_ends(bufnr, bytes, ends)
   end
   if api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick then
-    return has_same == nil and 'unknown' or has_same and 'same' or 'other'
+    return has_same and 'same' or 'other'
   end
+end
+
+--- Returns whether a plugin reads or writes a file instead of Neovim, so that the buffer may have another text.
+---@param bufnr integer
+---@return boolean
+local function is_converted(bufnr)
+  local name = api.nvim_buf_get_name(bufnr)
+  return vim.iter(api.nvim_get_autocmds({ event = { 'BufReadCmd', 'BufWriteCmd' } })):any(function(each)
+    local subject = each.pattern:find('/', 1, true) and name or vim.fs.basename(name)
+    return each.buffer == bufnr or not each.buflocal and fn.match(subject, fn.glob2regpat(each.pattern)) >= 0
+  end)
 end
 
 --- Lets Neovim compare the state of a file with that of the last read or write.
@@ -257,16 +273,15 @@ end
 ---@param path string
 ---@param has_file boolean
 ---@return 'same'|'reloaded'|'gone'|'changed'|nil state nil: only the file's text can tell
+---@return mcp-tools.Error? err the file cannot be read
 local function reported(bufnr, path, has_file)
-  if autocommands.are_running() then -- Neovim would ask the user
-    return nil
-  elseif has_file and is_new(bufnr) then
+  if has_file and is_new(bufnr) then
     if vim.bo[bufnr].modified then
       return 'changed'
     end
-    reload(bufnr)
+    local err = reload(bufnr)
     M.notify_servers(path, 'Created')
-    return 'reloaded'
+    return 'reloaded', err
   end
   local tick, reason = api.nvim_buf_get_changedtick(bufnr), checktime(bufnr)
   if reason == 'deleted' then
@@ -287,23 +302,29 @@ end
 ---@param path string
 ---@param stat table? status of its file
 ---@param reading mcp-tools.DiskReading
----@return mcp-tools.DiskState? state nil: the buffer has changed meanwhile
+---@return mcp-tools.DiskState? state nil: the buffer has changed meanwhile, or autocommands are running
 ---@return mcp-tools.Error? err if it is 'unreadable'
 local function check_file(bufnr, path, stat, reading)
   local known, now = read_stamp.get(bufnr), paths.stamp_of(stat)
   local err = stat and open.unreadable(path, stat)
+  if not err and autocommands.are_running() then -- Neovim would ask the user
+    err = errors.new('busy', ('Neovim is reading or writing a file; try again to use %s'):format(buffers.shown(bufnr)))
+  end
   if err then -- `:checktime` may read it, too
     local is_read = now and known.read == now
     return is_read and 'same' or 'unreadable', not is_read and err or nil
   end
-  local state = reported(bufnr, path, stat ~= nil)
-  if state == 'gone' then
+  local state
+  state, err = reported(bufnr, path, stat ~= nil)
+  if err then
+    return 'unreadable', err
+  elseif state == 'gone' then
     return state
   elseif state ~= 'changed' and known.read == now then
     return state or 'same'
-  elseif state ~= 'changed' and state then
+  elseif state ~= 'changed' and (state or is_converted(bufnr)) then
     M.note_read(bufnr, stat)
-    return state
+    return state or 'same'
   end
   local tick, result = api.nvim_buf_get_changedtick(bufnr), 'other'
   if known.other ~= now or known.tick ~= tick then
@@ -311,8 +332,6 @@ local function check_file(bufnr, path, stat, reading)
   end
   if err then
     return 'unreadable', err
-  elseif result == 'unknown' and not state and known.saves and known.saves < read_stamp.saves(bufnr) then
-    result = 'same' -- Neovim has written it, without autocommands
   end
   if result == 'same' then
     M.note_read(bufnr, stat)
@@ -323,12 +342,13 @@ local function check_file(bufnr, path, stat, reading)
     end
     read_stamp.set(bufnr, { other = now, tick = tick })
     return 'conflict'
-  elseif not result then
+  elseif not result or autocommands.are_running() then
     return nil
-  elseif autocommands.are_running() then
-    return 'same' -- a later check reads it
   end
-  reload(bufnr) -- Neovim does not report it again
+  err = reload(bufnr) -- Neovim does not report it again
+  if err then
+    return 'unreadable', err
+  end
   M.notify_servers(path, 'Changed')
   M.note_read(bufnr, stat)
   return api.nvim_buf_is_loaded(bufnr) and 'reloaded' or 'same'
@@ -387,6 +407,7 @@ function M.refresh(bufnr, cb)
     for i = 1, MAX_TRIES do
       -- Asynchronous: a file system that does not respond blocks only this call.
       local stat = has_file() and work:uv(uv.fs_stat, path)
+      work:await(autocommands.when_over)
       if state or not has_file() then
         break
       end

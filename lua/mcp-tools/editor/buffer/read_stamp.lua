@@ -13,7 +13,6 @@ local M = {}
 ---@field read string? stamp of the file that was read or written last
 ---@field other string? stamp of the file when its text was found to differ from the one read last
 ---@field tick integer? changedtick at that time
----@field saves integer? number of writes by Neovim until then
 
 ---@param bufnr integer valid
 ---@return mcp-tools.KnownFile
@@ -21,18 +20,10 @@ function M.get(bufnr)
   return vim.b[bufnr].mcp_tools_file or {}
 end
 
---- Returns how often Neovim has written a buffer, also without autocommands.
----@param bufnr integer valid
----@return integer
-function M.saves(bufnr)
-  return vim.fn.undotree(bufnr).save_last
-end
-
 ---@param bufnr integer
 ---@param known mcp-tools.KnownFile
 function M.set(bufnr, known)
   if api.nvim_buf_is_valid(bufnr) then
-    known.saves = M.saves(bufnr)
     vim.b[bufnr].mcp_tools_file = known
   end
 end

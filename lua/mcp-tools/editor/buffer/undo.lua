@@ -10,8 +10,8 @@ local api = vim.api
 
 local M = {}
 
---- Maximum number of states to search for the saved one: Neovim reads them at one go.
-local MAX_STATES = 1000
+--- Maximum number of lines times states when the saved state is needed: Neovim reads all states in one step.
+local MAX_SIZE = 20 * 1000
 
 ---@param seq integer
 ---@return mcp-tools.Error
@@ -115,17 +115,17 @@ function M.texts(bufnr, seqs, ctx)
   return texts, err
 end
 
---- Calls a function with a copy of a buffer in its unmodified state: the one that was last read or written.
+--- Calls a function with a copy of a buffer in the state of the last read or write. Blocks Neovim meanwhile.
 ---@generic T
 ---@param bufnr integer loaded
----@param pause fun() called between pieces of work
 ---@param fn fun(copy: integer): T
----@return T? result nil: the state is not in the undo tree, or that is too large to be searched
-function M.in_saved(bufnr, pause, fn)
+---@return T? result nil: the state is not in the undo tree, or that is too large
+function M.in_saved(bufnr, fn)
   local tree = vim.fn.undotree(bufnr)
-  local lines = api.nvim_buf_get_lines(bufnr, 0, -1, false)
-  local is_small = #tree.entries > 0 and tree.seq_last <= MAX_STATES
-  local copy = is_small and copy_of(bufnr, lines, pause) or nil
+  if tree.seq_last == 0 or tree.seq_last * api.nvim_buf_line_count(bufnr) > MAX_SIZE then
+    return nil
+  end
+  local copy = copy_of(bufnr, api.nvim_buf_get_lines(bufnr, 0, -1, false), function() end)
   if not copy then
     return nil
   end
@@ -133,12 +133,10 @@ function M.in_saved(bufnr, pause, fn)
   local result, saved = nil, M.saved(bufnr)
   for i = 0, tree.seq_last do -- first the state of the last write by Neovim, then the earlier ones
     local seq = i == 0 and saved or i <= tree.seq_cur and tree.seq_cur - i or i
-    local fault = run_in(copy, ('silent noautocmd undo %d'):format(seq))
-    if not fault and not vim.bo[copy].modified then
+    if not run_in(copy, ('silent noautocmd undo %d'):format(seq)) and not vim.bo[copy].modified then
       result = fn(copy)
       break
     end
-    pause()
   end
   drop(copy)
   return result

@@ -162,7 +162,21 @@ describe('a file that only Neovim has written', function()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'saved' })
     project.once('User', 'Save', 'silent update')
     vim.cmd('doautocmd User Save')
+    vim.cmd('let &undolevels = &undolevels') -- what is typed next is undone separately
     assert_unchanged()
+  end)
+
+  it('is in conflict after such a write if another program may have written it since', function()
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'saved' })
+    project.once('User', 'Save', 'silent update')
+    vim.cmd('doautocmd User Save')
+    api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    vim.bo.autoread = false
+    project.write('a.txt', 'of another program\n')
+    vim.cmd('silent! noautocmd checktime')
+    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
+    project.refused('file_save', 'tool_error', 'changed on disk', { paths = { 'a.txt' } })
+    t.eq('of another program\n', project.disk('a.txt'))
   end)
 
   it('is not in conflict after only its time changed', function()
@@ -289,5 +303,80 @@ describe('a file on disk that Neovim must not read again', function()
   it('is used while it has not changed since the user opened it', function()
     open.MAX_BYTES = 2
     t.eq('one', project.call('file_read', { path = 'a.txt' }).text)
+  end)
+end)
+
+describe('a file that another program has changed', function()
+  local path, bufnr
+  before_each(function()
+    project.open()
+    project.offer({ 'file' })
+    path = project.write('a.txt', 'one\ntwo\n')
+    vim.cmd('silent edit a.txt')
+    bufnr = api.nvim_get_current_buf()
+  end)
+  after_each(project.close)
+
+  local function change_elsewhere() vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\nforeign\n'), 9, 9) end
+
+  it('is not overwritten while the command-line window is open', function()
+    local edits, call = { { path = 'a.txt', old_text = 'one', new_text = 'ONE' } }, nil
+    change_elsewhere()
+    vim.keymap.set('n', 'Q', function() call = project.start('file_edit', { save = true, edits = edits }) end)
+    vim.keymap.set('n', 'W', function() t.ended(call, 5000, 'file_edit') end)
+    api.nvim_feedkeys('q:QW:q\r', 'xt', false)
+    t.eq({ 'busy', 'one\ntwo\nforeign\n' }, { call.outcome.error.code, project.disk('a.txt') })
+    t.eq('reloaded', disk.check(bufnr))
+  end)
+
+  it('is read after an autocommand that is running', function()
+    local read, moved
+    project.write('b.txt', 'b\n')
+    project.once('BufWritePre', 'b.txt', function()
+      change_elsewhere()
+      read = project.start('file_read', { path = 'a.txt' })
+      moved = project.start('file_move', { path = 'a.txt', new_path = 'c.txt' })
+      vim.wait(100, function() return read:ended() or moved:ended() end, 5)
+      t.ok(not read:ended() and not moved:ended())
+    end)
+    vim.cmd('silent new b.txt | silent write')
+    t.matches('foreign', t.ended(read, 5000, 'file_read').value.text)
+    t.ended(moved, 5000, 'file_move')
+    t.eq({ nil, 'one\ntwo\nforeign\n' }, { moved.outcome.error, project.disk('c.txt') })
+  end)
+
+  it('is in conflict without a search if the undo tree is large', function()
+    local lines = t.list(30000, function(i) return 'line ' .. i end)
+    vim.fn.writefile(lines, path)
+    vim.cmd('silent edit!')
+    vim.cmd('silent %s/$/x/')
+    vim.uv.fs_utime(path, 9, 9)
+    t.eq('conflict', disk.check(bufnr))
+  end)
+
+  it('is left to a plugin that reads and writes it in its own way', function()
+    local group = api.nvim_create_augroup('disk_spec', {})
+    local function on(event, fn) api.nvim_create_autocmd(event, { group = group, pattern = '*.ipynb', callback = fn }) end
+    local reads = 0
+    on('BufReadCmd', function(args)
+      reads = reads + 1
+      api.nvim_buf_set_lines(args.buf, 0, -1, false, { '# text' })
+      vim.bo[args.buf].modified = false
+    end)
+    on('BufWriteCmd', function(args)
+      project.write('a.ipynb', '{}')
+      vim.bo[args.buf].modified = false
+    end)
+    project.write('a.ipynb', '{ "cells": [] }')
+    vim.cmd('silent edit a.ipynb')
+    local notebook = api.nvim_get_current_buf()
+    for _, added in ipairs({ 'one', 'two' }) do
+      api.nvim_buf_set_lines(notebook, -1, -1, false, { added })
+      t.eq('same', disk.check(notebook))
+      vim.cmd('silent write')
+      t.eq('same', disk.check(notebook))
+    end
+    t.eq({ 1, { '# text', 'one', 'two' } }, { reads, api.nvim_buf_get_lines(notebook, 0, -1, false) })
+    api.nvim_del_augroup_by_id(group)
   end)
 end)

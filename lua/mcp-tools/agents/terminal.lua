@@ -324,12 +324,13 @@ end
 ---@param session mcp-tools.agents.Session
 ---@return mcp-tools.agents.Terminal?
 function M.of(session)
+  local is_known = vim.list_contains(agents.names(), session.client) -- it may use the endpoint of another agent
   local found = vim.tbl_filter(function(terminal)
     local pid = session.data.pid
     if pid then
       return terminal.pid == pid
     end
-    return terminal.name == session.agent or terminal.name == session.client
+    return terminal.name == session.client or not is_known and terminal.name == session.agent
   end, M.list())
   return #found == 1 and found[1] or nil
 end

@@ -158,6 +158,22 @@ describe(':McpTools terminal', function()
     comes('/a.txt lines 2-2 explain this')
   end)
 
+  it('of Claude Code gets no prompt for opencode, which uses the same endpoint', function()
+    start()
+    program('claude', 'echo started')
+    vim.cmd('McpTools terminal claude')
+    comes('started')
+    vim.cmd('stopinsert | wincmd p')
+    session = agents.open('claude', 'opencode')
+    local labels
+    local real = vim.ui.select
+    vim.ui.select = function(items, opts) labels = vim.tbl_map(opts.format_item, items) end
+    vim.cmd('McpTools send! delete the file')
+    vim.ui.select = real
+    t.eq('opencode 1', t.ok(labels)[1])
+    t.eq(2, #labels)
+  end)
+
   it('starts the bridge before the agent, also by the command of guill/mcp-tools.nvim for Amp', function()
     t.eq(0, vim.fn.exists(':AmpStartWithMCP'))
     require('mcp-tools').setup({ integrations = { ampcode = true } })

@@ -101,17 +101,14 @@ local EXPLORERS = {
   },
 }
 
---- Returns what is selected in the current window: the lines of the range or of Visual mode, otherwise what is marked,
---- otherwise the entry under the cursor.
+--- Returns what is selected in the current window: the lines of the range, otherwise what is marked, otherwise the
+--- entry under the cursor.
 ---@param range integer[]?
 ---@return mcp-tools.agents.Selected[]? nil: the window has no explorer
 function M.selected(range)
   local explorer, list = EXPLORERS[vim.bo.filetype], {}
   if not explorer then
     return nil
-  elseif not range and fn.mode():find('[vV\22]') then
-    range = { fn.line('v'), fn.line('.') }
-    table.sort(range)
   end
   local added, cursor, too_many = {}, api.nvim_win_get_cursor(0), false
   ---@param path string?

@@ -213,11 +213,19 @@ local function deliver(target, message)
   report_sent(target, message)
 end
 
+--- Returns the current file.
+---@param range integer[]?
+---@return mcp-tools.context.Active? nil also if the range is in another buffer
+local function file_of(range)
+  local active = editor_context.get().active
+  return active and (not range or active.bufnr == api.nvim_get_current_buf()) and active or nil
+end
+
 --- Returns what to mention: the lines of the range or the selection, otherwise the whole file.
 ---@param range integer[]?
 ---@return mcp-tools.agents.Place?
 local function current_place(range)
-  local active = editor_context.get().active
+  local active = file_of(range)
   local selection = active and active.selection
   if not active then
     return nil
@@ -269,7 +277,7 @@ end
 ---@param range integer[]?
 ---@return string
 local function diagnostics_of(range)
-  local active, rows = editor_context.get().active, {}
+  local active, rows = file_of(range), {}
   for _, each in ipairs(active and vim.diagnostic.get(active.bufnr) or {}) do
     local line = each.lnum + 1
     if not range or line >= range[1] and line <= range[2] then
@@ -324,9 +332,9 @@ M.send = {
     .. ' files under the cursor, of a range or marked (|mcp-tools-explorers|). In a terminal of this editor PROMPT is'
     .. ' typed as well (|:McpTools-type|); with `!` also <Enter>',
   run = function(prompt, bang, range)
+    range = leave_visual(range)
     local files = explorers.selected(range)
     local places = files and places_of(files) or { (not files and current_place(range) or nil) }
-    range = leave_visual(range)
     local list = targets()
     if #list == 0 then
       return report_no_agent()

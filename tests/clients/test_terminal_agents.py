@@ -290,6 +290,17 @@ async def test_opencode_gets_the_selection_and_reconnects(spawn_nvim: Spawn, hom
         await stage.agent.shows("a.txt#3", timeout=PATIENCE)
 
 
+async def test_opencode_reads_mentioned_files_and_directories(spawn_nvim: Spawn, home: Home) -> None:
+    async with staged(OPENCODE, spawn_nvim, home, "claude") as stage:
+        (stage.file.parent / "b.txt").write_text("first of b\nlast of b\n")
+        for name in ("b.txt", "."):
+            await stage.nvim.request("nvim_command", f"McpTools add {stage.file.parent / name}")
+        await stage.agent.shows("b.txt#1", "sub#1", timeout=PATIENCE)
+        await stage.asks("look at this", Step(text="seen"))
+        await stage.model.received("last of b")
+        await stage.model.received("<type>directory")
+
+
 def work_tree(project: Path) -> Path:
     """A linked work tree beside the project."""
     (project / ".git").rmdir()

@@ -47,7 +47,6 @@ local M = {}
 --- What to mention: a file or directory, or lines of a file.
 ---@class mcp-tools.agents.Place
 ---@field path string real path
----@field lines integer number of lines in the file
 ---@field first integer? 1-based; nil: the whole file
 ---@field last integer?
 ---@field text string? of these lines

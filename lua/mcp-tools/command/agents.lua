@@ -2,7 +2,6 @@
 
 local access = require('mcp-tools.privacy.access')
 local agents = require('mcp-tools.agents')
-local buffers = require('mcp-tools.editor.buffer')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
@@ -230,7 +229,7 @@ local function current_place(range)
   if not active then
     return nil
   end
-  local place = { path = active.path, lines = api.nvim_buf_line_count(active.bufnr) }
+  local place = { path = active.path }
   if range then
     place.first, place.last = range[1], range[2]
   elseif selection then
@@ -250,13 +249,11 @@ local function places_of(files)
   local places, marked = {}, access.marked()
   for _, file in ipairs(files) do
     local path, bad = paths.resolve(file.path)
-    local bufnr = buffers.of_path(path)
     if bad or marked[path] or access.is_sensitive_name(file.path, 'file') then
       notify.error('sensitive file: ' .. sanitize.line(file.path))
       return {}
     end
-    local lines = bufnr and api.nvim_buf_line_count(bufnr)
-    table.insert(places, { path = path, first = file.first, last = file.last, lines = lines })
+    table.insert(places, { path = path, first = file.first, last = file.last })
   end
   return places
 end

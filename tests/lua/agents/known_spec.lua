@@ -103,10 +103,7 @@ describe('Claude Code', function()
 
   it('gets 0-based lines, opencode 1-based ones', function()
     local function mention(client, place)
-      return agent('claude').mention(
-        { client = client, data = {} },
-        vim.tbl_extend('error', { path = file, lines = 3 }, place)
-      )
+      return agent('claude').mention({ client = client, data = {} }, vim.tbl_extend('error', { path = file }, place))
     end
     local place = { first = 2, last = 3 }
     t.eq(
@@ -115,7 +112,7 @@ describe('Claude Code', function()
     )
     t.eq({ filePath = file, lineStart = 2, lineEnd = 3 }, mention('opencode', place).params)
     t.eq({ filePath = file }, mention('claude-code', {}).params)
-    t.eq({ filePath = file, lineStart = 1, lineEnd = 3 }, mention('opencode', {}).params)
+    t.eq({ filePath = file, lineStart = 1, lineEnd = 1 }, mention('opencode', {}).params)
     open('claude', 'opencode')
     t.eq(1, pushes('claude')[1].params.selection.start.line)
   end)

@@ -177,7 +177,7 @@ return {
     local base = base_of(session)
     local first, last = place.first, place.last
     if not first and session.client == 'opencode' then
-      first, last = 1, place.lines -- opencode ignores a mention without lines
+      first, last = 1, 1 -- it ignores a mention without lines, and reads from a single one to the end
     end
     return {
       method = 'at_mentioned',

@@ -68,8 +68,9 @@ local M = {}
 
 --- The endpoint for a terminal; the inherited fields are nil while it is closed.
 ---@class mcp-tools.agents.TerminalEndpoint: mcp-tools.agents.OpenEndpoint
----@field server { name: string, url: string, token: string, relay: mcp-tools.bridge.Relay? } our tools, for the
---- model; `relay` starts a process that needs no token, nil with the option bridge.command
+---@field server { name: string, url: string, token: string, relay: mcp-tools.bridge.Relay?, permitted: string[]?,
+--- cwd: string? } our tools, for the model; `relay` starts a process that needs no token, nil with the option
+--- bridge.command; `permitted` run without asking; `cwd` is where the agent starts
 ---@field file fun(body: table): string writes JSON that only this user can read, and returns the path
 
 ---@class mcp-tools.agents.Environment

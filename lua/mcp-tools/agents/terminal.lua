@@ -175,12 +175,23 @@ local function follow(name, bufnr)
   end
 end
 
+--- Returns the directory in which an agent starts.
+---@return string
+local function directory()
+  local cwd = config.get('terminal').cwd
+  if type(cwd) == 'function' then
+    cwd = cwd()
+  end
+  return cwd and vim.fs.normalize(cwd) or fn.getcwd()
+end
+
 --- Opens a terminal. The command `mcp-tools` is on PATH there.
 ---@param name string
 ---@param command string[]
+---@param cwd string
 ---@param env table<string, string>?
 ---@return string? fault
-local function open(name, command, env)
+local function open(name, command, cwd, env)
   local program = command[1]
   if fn.executable(program) == 0 then
     return ('%s is not installed, or not on $PATH'):format(program)
@@ -189,11 +200,6 @@ local function open(name, command, env)
   local path = vim.fs.joinpath(project.plugin_dir(), 'bin') .. ':' .. (vim.env.PATH or '')
   env = vim.tbl_extend('force', { PATH = path }, env or {}, options.env)
   local ok, bufnr = pcall(function()
-    local cwd = options.cwd
-    if type(cwd) == 'function' then
-      cwd = cwd()
-    end
-    cwd = cwd and vim.fs.normalize(cwd) or fn.getcwd()
     if not options.open then
       return open_here(command, env, cwd)
     end
@@ -222,9 +228,10 @@ end
 --- Starts a known agent. The bridge must be running.
 ---@param name string
 ---@param args string[]
+---@param cwd string
 ---@param permitted string[]?
 ---@param cb fun(fault: string?)
-local function launch(name, args, permitted, cb)
+local function launch(name, args, cwd, permitted, cb)
   local endpoint = bridge.endpoint()
   if not endpoint then
     return cb('the bridge has stopped; see :McpTools log')
@@ -234,14 +241,14 @@ local function launch(name, args, permitted, cb)
     server = { name = SERVER, url = endpoint.url, token = endpoint.token, relay = bridge.relay() },
     file = write_file,
   }
-  more.server.permitted = permitted
+  more.server.permitted, more.server.cwd = permitted, cwd
   agents.environment(name, function(environment)
     if not environment or not environment.command then
       return cb(('%s cannot be started in a terminal; see :McpTools log'):format(name))
     end
     local command = own_command(name) or vim.list_extend({}, environment.command)
     vim.list_extend(command, environment.args or {})
-    cb(open(name, vim.list_extend(command, args), environment.env))
+    cb(open(name, vim.list_extend(command, args), cwd, environment.env))
   end, more)
 end
 
@@ -260,17 +267,19 @@ end
 ---@param permitted string[]? names of tools that the agent runs without asking
 ---@param cb fun(fault: string?)
 function M.start(name, args, permitted, cb)
-  local own = own_command(name)
+  local own, ok, cwd = own_command(name), pcall(directory)
   if not vim.list_contains(M.names(), name) then
     return cb(("unknown agent '%s'; known: %s"):format(name, table.concat(M.names(), ', ')))
+  elseif not ok then
+    return cb(('%s cannot be started: terminal.cwd: %s'):format(name, cwd))
   elseif own and not vim.list_contains(agents.names(), name) then
-    return cb(open(name, vim.list_extend(own, args)))
+    return cb(open(name, vim.list_extend(own, args), cwd))
   elseif bridge.endpoint() then
-    return launch(name, args, permitted, cb)
+    return launch(name, args, cwd, permitted, cb)
   end
   bridge.start({
     on_ready = function()
-      launch(name, args, permitted, cb)
+      launch(name, args, cwd, permitted, cb)
     end,
   })
 end

@@ -112,14 +112,14 @@ end
 
 --- Returns rules for the tools that the agent runs without asking; none if a file of the project defines a server with
 --- our name, because the rules would also allow its tools.
----@param server { name: string, permitted: string[]? }
----@param files string[] files in which the agent looks for servers, in the project and in the directories above it
+---@param server { name: string, permitted: string[]?, cwd: string? } cwd: where the agent starts
+---@param files string[] files in which the agent looks for servers, there and in the directories above
 ---@param rule string with %s for the name of the tool
 ---@return string[]
 function M.rules(server, files, rule)
-  local home = vim.fs.normalize(vim.uv.os_homedir() or '')
-  for _, start in ipairs({ project.root(), vim.uv.cwd() }) do
-    for directory in vim.fs.parents(start .. '/.') do
+  local home = vim.uv.fs_realpath(vim.uv.os_homedir() or '')
+  for _, start in ipairs({ project.root(), server.cwd or vim.uv.cwd() }) do
+    for directory in vim.fs.parents((vim.uv.fs_realpath(start) or start) .. '/.') do
       if directory == home then -- the user's own files
         break
       end

@@ -148,6 +148,7 @@ local function follow(name, bufnr)
   local terminal = { name = name, bufnr = bufnr, job = job, pid = has_pid and pid or nil }
   table.insert(terminals, terminal)
   vim.b[bufnr].mcp_tools_terminal = name
+  vim.bo[bufnr].bufhidden = 'hide' -- with 'nohidden' the agent would end
   local function enter()
     last_used = terminal
     vim.schedule(function()

@@ -316,7 +316,9 @@ describe('the window of a terminal', function()
 
   it('of an agent is shown and hidden by its name, and another one is started with ! or arguments', function()
     start_own('aider')
+    vim.o.hidden = false
     run('terminal aider')
+    vim.o.hidden = true
     t.eq({ 1, 1 }, { #vim.api.nvim_list_wins(), #terminals('aider') })
     run('terminal aider')
     t.eq({ 2, 1 }, { #vim.api.nvim_list_wins(), #terminals('aider') })

@@ -21,7 +21,8 @@ local MAX_SELECTED = 200
 
 ---@class mcp-tools.agents.Explorer
 ---@field marked? fun(add: mcp-tools.agents.AddSelected) adds what the user has marked
----@field at? fun(add: mcp-tools.agents.AddSelected, line: integer) adds the entry on a line; the cursor is on it
+---@field at? fun(add: mcp-tools.agents.AddSelected, line: integer, is_range: boolean) adds the entry on a line; the
+--- cursor is on it
 
 --- It needs no `at`: without a selection, `fallback` returns the entry under the cursor.
 local SNACKS = {
@@ -42,9 +43,9 @@ local EXPLORERS = {
       local marked = fn['netrw#Expose']('netrwmarkfilelist')
       vim.tbl_map(add, type(marked) == 'table' and marked or {}) -- a string if nothing is marked
     end,
-    at = function(add)
-      if vim.startswith(api.nvim_get_current_line(), '"') then
-        return -- the banner, where netrw would change its settings
+    at = function(add, _, is_range)
+      if vim.startswith(api.nvim_get_current_line(), '"') or is_range and vim.w.netrw_liststyle == 2 then
+        return -- the banner, where netrw would change its settings; or a line with several files
       end
       local word, directory = fn['netrw#Call']('NetrwGetWord'), vim.b.netrw_curdir
       if vim.w.netrw_liststyle == 3 then -- a tree
@@ -129,10 +130,10 @@ function M.selected(range)
     if explorer.marked and not (range and explorer.at) then
       explorer.marked(add)
     end
-    range = range or { cursor[1], cursor[1] }
-    for line = range[1], #list == 0 and explorer.at and range[2] or 0 do
-      api.nvim_win_set_cursor(0, { line, 0 })
-      explorer.at(add, line)
+    local lines = range or { cursor[1], cursor[1] }
+    for line = lines[1], #list == 0 and explorer.at and lines[2] or 0 do
+      api.nvim_win_set_cursor(0, { line, range and 0 or cursor[2] })
+      explorer.at(add, line, range ~= nil)
       if too_many then
         break
       end

@@ -141,6 +141,18 @@ for filetype, case in vim.spairs(CASES) do
   end)
 end
 
+it('netrw as a wide list has the file under the cursor, and none of a range', function()
+  vim.g.netrw_liststyle = 2
+  vim.cmd('new')
+  CASES.netrw.open()
+  for _, name in ipairs({ 'a.txt', 'b.txt', 'sub' }) do
+    on(name)
+    t.eq({ directory .. '/' .. name }, paths())
+  end
+  t.eq({}, paths({ vim.fn.line('.'), vim.fn.line('.') }))
+  vim.g.netrw_liststyle = nil
+end)
+
 it('netrw as a tree has files of subdirectories', function()
   project.write('files/sub/c.txt', '')
   vim.g.netrw_liststyle = 3

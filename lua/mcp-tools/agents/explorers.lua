@@ -50,9 +50,10 @@ local EXPLORERS = {
       local word, directory = fn['netrw#Call']('NetrwGetWord'), vim.b.netrw_curdir
       if vim.w.netrw_liststyle == 3 then -- a tree
         directory = fn['netrw#Call']('NetrwTreePath', vim.w.netrw_treetop)
-        word = vim.endswith(word, '/') and '' or word
+        local is_whole = vim.endswith(word, '/') or api.nvim_get_current_line():find('@\t -->', 1, true)
+        word = is_whole and '' or word -- the path ends with a directory or link
       end
-      add(directory .. '/' .. word)
+      add(vim.fs.normalize(directory .. '/' .. word, { expand_env = false }))
     end,
   },
   oil = {

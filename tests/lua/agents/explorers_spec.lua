@@ -155,6 +155,8 @@ end)
 
 it('netrw as a tree has files of subdirectories', function()
   project.write('files/sub/c.txt', '')
+  vim.uv.fs_symlink(a, directory .. '/sub/link')
+  vim.uv.fs_symlink(directory, directory .. '/up')
   vim.g.netrw_liststyle = 3
   vim.cmd('new') -- a window keeps its style
   CASES.netrw.open()
@@ -163,6 +165,10 @@ it('netrw as a tree has files of subdirectories', function()
   vim.cmd.normal(vim.keycode('<CR>'))
   on('c.txt')
   t.eq({ directory .. '/sub/c.txt' }, paths())
+  on('link@')
+  t.eq({ a }, paths())
+  on('up@')
+  t.eq({ directory }, paths())
   on('a.txt')
   t.eq({ a }, paths())
   vim.g.netrw_liststyle = nil

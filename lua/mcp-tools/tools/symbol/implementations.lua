@@ -29,7 +29,10 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 local function by_types(ctx, spot, kind)
-  local tree = errors.unwrap(navigation.hierarchy(ctx, spot, kind, DEPTH))
+  local tree, err = navigation.hierarchy(ctx, spot, kind, DEPTH)
+  if not tree then
+    return nil, err
+  end
   local found = { total = tree.total, places = {}, incomplete = tree.incomplete }
   flatten(found.places, tree.items)
   return found

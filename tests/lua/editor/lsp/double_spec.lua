@@ -542,3 +542,11 @@ describe('a symbol without a line', function()
     t.eq({ 0, 3 }, (references({ symbol = 'post_entry' })))
   end)
 end)
+
+it('base classes that no server can find are an error that says what to use instead', function()
+  server({ implementationProvider = true })
+  local args = { path = path, line = 1, column = 1, direction = 'up' }
+  local _, err = project.call('symbol_implementations', args)
+  t.eq('not_found', err.code)
+  t.matches('symbol_info shows', err.message)
+end)

@@ -244,18 +244,18 @@ end
 
 ---@return mcp-tools.context.OpenFile[]
 local function open_files()
-  local list = {}
-  for bufnr, at in pairs(visited) do
-    local is_there = api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buflisted
+  local list, bufnrs = {}, vim.tbl_keys(visited)
+  table.sort(bufnrs, function(a, b)
+    return visited[a] > visited[b] or visited[a] == visited[b] and a > b
+  end)
+  for _, bufnr in ipairs(bufnrs) do
+    local is_there = #list < MAX_FILES and api.nvim_buf_is_loaded(bufnr) and vim.bo[bufnr].buflisted
     local path = is_there and path_of(bufnr)
     if path then
-      table.insert(list, { path = path, bufnr = bufnr, at = at })
+      table.insert(list, { path = path, bufnr = bufnr, at = visited[bufnr] })
     end
   end
-  table.sort(list, function(a, b)
-    return a.at > b.at or a.at == b.at and a.bufnr > b.bufnr
-  end)
-  return vim.list_slice(list, 1, MAX_FILES)
+  return list
 end
 
 ---@return mcp-tools.context.Active?

@@ -452,8 +452,8 @@ async def test_a_token_gets_into_a_repository_only_when_told_to(shell: Shell) ->
     assert shell.bridge.token in path.read_text()
 
 
-READ = "vim.cmd('normal! G') vim.cmd.redraw()"
-"""Shows all of a change: keys do not accept what was not on the screen."""
+READ = "vim.wait(600) vim.cmd('normal! G') vim.cmd.redraw()"
+"""Shows all of a change, as keys do not accept the rest, after the time in which keys are ignored."""
 
 
 @pytest.mark.slow

@@ -95,6 +95,7 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         await screen.enter(number[1])
         await screen.shows("y write", '"stdio"')
         assert not settings.exists()
+        await asyncio.sleep(0.7)  # keys are ignored right after the window has opened
         await screen.type("y")
         await screen.shows("✓ 4 Client     Gemini CLI", "whether the server is connected", "→ 5 Try it")
         assert settings.exists()

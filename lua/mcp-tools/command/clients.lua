@@ -2,6 +2,7 @@
 
 local clients = require('mcp-tools.bridge.clients')
 local diff = require('mcp-tools.ui.window.diff')
+local keepers = require('mcp-tools.ui.window.keeper')
 local notify = require('mcp-tools.notify')
 local sanitize = require('mcp-tools.util.sanitize')
 local scratch = require('mcp-tools.ui.window.scratch')
@@ -70,7 +71,7 @@ local function write(verb, arguments, shown, done)
     if done then
       done(advice)
     elseif #lines > 1 then -- a message would be cut
-      scratch.show(verb .. ' ' .. arguments[1], lines, { title = 'what to do next' })
+      scratch.show(verb .. ' ' .. arguments[1], lines, { title = 'what to do next', stay = not keepers.may_enter() })
     end
   end)
 end
@@ -88,7 +89,12 @@ function show(verb, arguments, done)
     end
     local buffer ---@type integer
     local is_accepted = false
+    -- The answer takes a while, in which the user may have returned to another text.
+    local keys_count_from = vim.uv.hrtime() + keepers.GUARD_NS
     local function confirm()
+      if vim.uv.hrtime() < keys_count_from then
+        return
+      end
       is_accepted = true
       write(verb, arguments, answer.diff, done)
       scratch.close(buffer)
@@ -98,6 +104,7 @@ function show(verb, arguments, done)
       spans = diff.spans,
       title = answer.files,
       tall = true,
+      stay = not keepers.may_enter(),
       keys = { { lhs = 'y', word = 'write', description = 'write this change', run = confirm, accepts = true } },
       on_close = function()
         if not is_accepted then

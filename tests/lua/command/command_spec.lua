@@ -396,6 +396,40 @@ describe(':McpTools', function()
     clients.run, history.list = run, list
   end)
 
+  it('writes nothing by a key that was typed right after the change appeared, or while the user types', function()
+    local clients = require('mcp-tools.bridge.clients')
+    local keepers = require('mcp-tools.ui.window.keeper')
+    local run, may_enter, answer, written = clients.run, keepers.may_enter, nil, false
+    clients.run = function(words, cb)
+      if vim.list_contains(words, '--yes') then
+        written = true
+      else
+        answer = function() cb({ needed = true, diff = '+ x\n', files = 'a.json', path = 'a.json' }) end
+      end
+    end
+    local user = vim.api.nvim_get_current_win()
+    local function press(key)
+      vim.cmd.redraw()
+      vim.api.nvim_feedkeys(key, 'xt', false)
+    end
+    vim.cmd('McpTools connect cursor')
+    keepers.may_enter = t.returns(false)
+    answer()
+    keepers.may_enter = may_enter
+    t.eq(user, vim.api.nvim_get_current_win())
+    vim.cmd('only')
+
+    vim.cmd('McpTools connect cursor')
+    answer()
+    t.ok(user ~= vim.api.nvim_get_current_win())
+    press('y')
+    t.eq(false, written)
+    vim.wait(550, function() return false end)
+    press('y')
+    t.eq(true, written)
+    clients.run = run
+  end)
+
   it('shows the end of the log in one window', function()
     local function shows(text)
       require('mcp-tools.log').warn('%s', text)

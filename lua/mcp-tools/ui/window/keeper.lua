@@ -14,8 +14,14 @@ local M = {}
 local RETRY_MS = 100
 -- After this many failures in a row the log gets one warning.
 local MANY = 10
--- Keys typed within this time after the float was entered automatically were meant for the user's text.
-local GUARD_NS = 500e6
+-- Keys typed within this time after a window was entered automatically were meant for the user's text.
+M.GUARD_NS = 500e6
+
+--- Returns whether a window that opens automatically may take the cursor: the user is not typing.
+---@return boolean
+function M.may_enter()
+  return api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == ''
+end
 
 --- Restores the mode that the user was in, without passing through normal mode, where typed keys would be commands.
 ---@param was { mode: string, cursor: integer[] }?
@@ -81,8 +87,8 @@ function Keeper:open(inside)
   elseif not wanted.entered then
     wanted.entered = true
     local may_enter = self.use.may_enter and self.use.may_enter(wanted)
-    if may_enter and api.nvim_get_mode().mode == 'n' and vim.fn.getcmdwintype() == '' then
-      self.ignore_keys_until = uv.hrtime() + GUARD_NS
+    if may_enter and M.may_enter() then
+      self.ignore_keys_until = uv.hrtime() + M.GUARD_NS
       self.shown:enter(1)
     end
   end

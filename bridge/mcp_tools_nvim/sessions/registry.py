@@ -128,7 +128,7 @@ class Sessions:
             return
         # Cut, since Neovim gets them with every change.
         name, version = (str(client.get(part, ""))[:MAX_CLIENT_NAME] for part in ("name", "version"))
-        session.info = SessionInfo(name, version, session.transport, session.holder or "")
+        session.info = SessionInfo(name, version, session.transport, session.key, session.holder or "")
         self._report_changes()
 
     def find(

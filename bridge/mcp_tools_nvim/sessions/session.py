@@ -116,12 +116,14 @@ class SessionInfo:
     """One connected client, for the dashboard.
 
     Attributes:
+        key: the session in the calls that Neovim gets.
         holder: digest of the client's own token; empty = it uses the project's token.
     """
 
     name: str
     version: str
     transport: str
+    key: str
     holder: str = ""
 
 

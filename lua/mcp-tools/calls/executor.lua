@@ -25,7 +25,7 @@ local SESSIONS = 256
 --- Maximum bytes of all results that are kept for clients. A single result may have any size below limits.tool_result.
 local MAX_KEPT = 128 * 1024 * 1024
 
---- Maximum numbers in a history: calls, durations of each tool, and names of tools or clients.
+--- Maximum numbers in a history: calls, durations of each tool, and names of tools or sessions.
 local CALLS, TIMES, NAMES = 50, 16, 500
 --- Maximum bytes of a client's name in a history.
 local MAX_NAME = 200
@@ -49,18 +49,18 @@ end
 ---@field note fun(call: mcp-tools.Call)
 ---@field list fun(count: integer): mcp-tools.PastCall[] newest first
 ---@field times fun(name: string): number[] ms, oldest first
----@field last_of fun(client: string): integer? ns, when the client's last call arrived or ended
+---@field last_of fun(session: string): integer? ns, when the last call of a session arrived or ended
 
 --- Creates an empty history.
 ---@return mcp-tools.History
 local function new_history()
   local calls = {} ---@type mcp-tools.PastCall[] newest first
-  local times, seen = lru(NAMES), lru(NAMES) -- clients may send any number of names
+  local times, seen = lru(NAMES), lru(NAMES) -- there may be any number of them
   local self = {}
 
   function self.note(call)
     local client = name_of(call.client.name or call.host)
-    seen:set(client, call.ended_at or call.created_at)
+    seen:set(name_of(call.session or client), call.ended_at or call.created_at)
     -- Calls on an agent's own channel, such as `closeAllDiffTabs`, would displace all others.
     if not call.ended_at or call.definition and call.definition.agent then
       return
@@ -92,8 +92,8 @@ local function new_history()
     return times:get(name) or {}
   end
 
-  function self.last_of(client)
-    return seen:get(name_of(client))
+  function self.last_of(session)
+    return seen:get(name_of(session))
   end
 
   return self

@@ -333,6 +333,15 @@ describe('a call', function()
     t.eq({ false, 0 }, { ran, b.executor.active })
   end)
 
+  it('is recorded as the last one of its session, not of its client', function()
+    b.tool('count', count)
+    b.run('count', {}, { session = 'a', client = { name = 'c' } })
+    b.run('count', {}, { client = { name = 'd' } })
+    local history = b.executor.history
+    t.ok(history.last_of('a') and history.last_of('d'))
+    t.eq({}, { history.last_of('b'), history.last_of('c') })
+  end)
+
   it('passes the caller to its tool', function()
     local function who(ctx) ctx({ ctx.host, ctx.client.name, ctx.session, ctx.id, ctx.deadline > vim.uv.hrtime() }) end
     b.tool('who', who)

@@ -141,14 +141,14 @@ describe(':McpTools', function()
     t.matches('to do +:McpTools start', window_text('status'))
     vim.cmd('McpTools start')
     notifications.wait('ready: ')
-    local some_client = { name = 'some-client', version = '2', transport = 'http' }
+    local some_client = { name = 'some-client', version = '2', transport = 'http', key = 'k' }
     require('mcp-tools.bridge.current').report('sessions', { count = 1, calls = 1, clients = { some_client } })
     vim.cmd('McpTools call wait')
     vim.cmd('McpTools status')
     local text = window_text('status')
     t.matches('● ready', text)
     t.matches('endpoint +http://127%.0%.0%.1:%d+/mcp', text)
-    t.matches('some%-client  2  http', text)
+    t.matches('some%-client  2 +no call yet', text)
     t.matches('Calls in flight  1\n  wait  running', text)
     t.ok(not text:find(require('mcp-tools.bridge').get_auth_token(), 1, true))
     vim.cmd('McpTools jobs')
@@ -163,13 +163,13 @@ describe(':McpTools', function()
     local tool = { name = 'goes_on', description = hostile, annotations = { read_only = true } }
     tool.execute = function() end
     core.get().registry:add('tools', tool) -- such a name would be refused
-    local client = { name = hostile, version = hostile, transport = 'http' }
+    local client = { name = hostile, version = hostile, transport = 'sse' }
     require('mcp-tools.bridge.current').report('sessions', { count = 1, calls = 0, clients = { client } })
     require('mcp-tools').call('goes_on', {}, { host = hostile }, function() end)
     vim.cmd('McpTools status')
     local shown = vim.pesc('a<U+001B>[2J<U+000A><U+202E>b')
     local text = window_text('status')
-    t.matches('●  a<U%+001B>%[2J.* http', text)
+    t.matches('●  a<U%+001B>%[2J.* sse', text)
     t.matches('goes_on  running +%d+ s  ' .. shown .. '\n', text)
     vim.cmd('McpTools tools')
     t.matches('nvim_goes_on +a<U%+001B>%[2J', window_text('tools'))

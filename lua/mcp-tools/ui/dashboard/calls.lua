@@ -236,10 +236,10 @@ local LINK = 'editor link'
 local MAX_NAME = 24
 
 ---@param parts mcp-tools.DashboardParts
----@param name string
+---@param session string
 ---@return string
-local function last_seen(parts, name)
-  local at = parts.executor.history.last_of(name)
+local function last_seen(parts, session)
+  local at = parts.executor.history.last_of(session)
   return at and ('last call %s ago'):format(age(vim.uv.hrtime() - at)) or 'no call yet'
 end
 
@@ -269,8 +269,9 @@ local function connected(parts)
   local list, sessions = {}, parts.bridge().sessions
   for i, client in ipairs(sessions and sessions.clients or {}) do
     local name = tostring(client.name or '?')
-    local id, seen = ('client %d %s'):format(i, name), last_seen(parts, name)
-    table.insert(list, client_row(id, true, name, client.version, client.transport, seen))
+    local id, seen = ('client %d %s'):format(i, name), last_seen(parts, client.key or name)
+    local transport = client.transport ~= 'http' and client.transport or '' -- also that of a client over stdio
+    table.insert(list, client_row(id, true, name, client.version, transport, seen))
   end
   return list
 end

@@ -33,9 +33,13 @@ describe('long texts of the dashboard', function()
     local rows = Rows.new(76)
     local sections = vim.iter(require('mcp-tools.ui.dashboard.calls'))
     local clients = sections:find(function(section) return section.title == 'Clients' end)
-    local sessions = { clients = { { name = name, version = '1.2.3', transport = 'http' } } }
-    local history = { last_of = function(asked) return asked == name and vim.uv.hrtime() or nil end }
+    local function client(transport, key)
+      return { name = name, version = '1.2.3', transport = transport, key = key }
+    end
+    local sessions = { clients = { client('sse', 'k1'), client('http', 'k2') } }
+    local history = { last_of = function(key) return key == 'k1' and vim.uv.hrtime() or nil end }
     clients.rows(rows, { bridge = t.returns({ sessions = sessions }), executor = { history = history } })
-    t.matches('  ●  a%-client%-with%-a%-.*…  1%.2%.3  http  last call 0 s ago$', rows.list[1].text)
+    t.matches('  ●  a%-client%-with%-a%-.*…  1%.2%.3  sse  last call 0 s ago$', rows.list[1].text)
+    t.matches('  ●  a%-client%-with%-a%-.*…  1%.2%.3       no call yet$', rows.list[2].text)
   end)
 end)

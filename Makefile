@@ -47,6 +47,7 @@ trace: runtime ## Draw the path of a real call through the files
 
 install: python ## Create the plugin's own Python environment, as `:McpTools install` does
 	@$(PYTHON) scripts/install-env
+	@echo 'Restart Neovim and run :McpTools welcome'
 
 test: check ## The checks and all tests but the nightly ones
 	@$(PYTEST) $(ARGS)

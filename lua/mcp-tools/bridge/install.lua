@@ -129,11 +129,11 @@ function M.run(opts, cb)
     if fault then
       notify.error('install: ' .. fault)
     else
-      notify.info('the Python environment of the bridge is ready')
       if vim.fn.executable('mcp-tools') == 0 then
         local program = vim.fs.joinpath(project.plugin_dir(), 'bin', 'mcp-tools')
         notify.info(('for mcp-tools in shells: ln -s %s ~/.local/bin/'):format(program))
       end
+      notify.info('the Python environment of the bridge is ready')
       log.guard('a listener of the installation', on_done)
     end
     for _, callback in ipairs(callbacks) do

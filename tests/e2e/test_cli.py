@@ -489,9 +489,8 @@ async def test_the_editor_command_connects_and_disconnects_clients(shell: Shell)
             assert "nvim-tools" not in path.read_text()
         await nvim.lua(READ)
         await nvim.request("nvim_feedkeys", "y", "xt", False)
-        state = "configured" if connects else "disconnected"
-        await nvim.wait_for(found, f"cursor is {state} (~/.cursor/mcp.json", timeout=10_000)
-        assert connects or "Restart Cursor if it is running." in await nvim.lua(messages)
+        outcome = "configured (2 files)" if connects else "disconnected. Restart Cursor if it is running."
+        await nvim.wait_for(found, f"cursor is {outcome}", timeout=10_000)
         assert ("nvim-tools" in path.read_text(), "other" in path.read_text()) == (connects, True)
     await nvim.lua(
         "vim.ui.select = function(items, _, cb) _G.choices = vim.tbl_map(function(each)"
@@ -509,13 +508,29 @@ async def test_the_editor_command_connects_and_disconnects_clients(shell: Shell)
 @pytest.mark.slow
 async def test_the_window_names_all_files_and_the_next_steps(shell: Shell) -> None:
     nvim = shell.nvim
-    await nvim.request("nvim_command", "McpTools connect codex hooks")
-    text = "return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), ' '):find(..., 1, true)"
-    await nvim.wait_for(text, "hooks.json", timeout=10_000)
-    bar = await nvim.lua("return vim.wo.winbar")
+    text = "return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+    is_shown = f"{text}:find(..., 1, true)"
+
+    async def connect(words: str, part: str, next_step: str) -> str:
+        """Returns the title of the diff."""
+        await nvim.request("nvim_command", f"McpTools connect {words}")
+        await nvim.wait_for(is_shown, part, timeout=10_000)
+        bar: str = await nvim.lua("return vim.wo.winbar")
+        await nvim.lua(READ)
+        await nvim.request("nvim_feedkeys", "y", "xt", False)
+        await nvim.wait_for(is_shown, next_step, timeout=10_000)
+        return bar
+
+    bar = await connect("codex hooks", "hooks.json", "choose 'Trust all'")
     assert "~/.codex/config.toml, ~/.codex/hooks.json" in bar
-    await nvim.lua(READ)
-    await nvim.request("nvim_feedkeys", "y", "xt", False)
-    await nvim.wait_for(text, "choose 'Trust all'", timeout=10_000)
+    assert "default_tools_approval_mode" in await nvim.lua(text)
+    (shell.home / ".codex" / "hooks.json").unlink()
+    await nvim.request("nvim_command", "close")
+    await connect("codex hooks", "hooks.json", "choose 'Trust all'")
+    lines = (await nvim.lua(text)).split("\n")
+    assert lines[0] == "Restart Codex if it is running."
+    assert lines[1].startswith("At its next start, Codex asks whether to trust the hooks")
+    assert not any("default_tools_approval_mode" in line for line in lines)
     messages = await nvim.lua("return vim.fn.execute('messages')")
-    assert "codex is configured (~/.codex/config.toml)" in messages
+    assert "codex is configured (2 files)" in messages
+    assert "codex is configured (~/.codex/hooks.json)" in messages

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,22 +110,18 @@ def run_connect(options: argparse.Namespace) -> int:
     scope, root = config_level(options)
     changes = [change.add_entry(client, server_of(options, client, scope, root), scope, root)]
     paths: dict[str, str | None] = dict.fromkeys(("skill", "hooks", "lsp", "permissions"))
-    advice = advice_of(options, client, scope, root)
+    is_connected, more = changes[0].is_empty, list[str]()
     if options.hooks:
         line = program.hook_line(scope, root, client.hooks.agent if client.hooks else "")
         changes = hooks.add_hooks(changes[0], client, line, scope, root)
         paths["hooks"] = str(changes[-1].path)
-        advice = f"{advice} {client.hooks.advice if client.hooks else ''}".rstrip()
-        account = home_of_account()
-        if Path.home().resolve() != Path(account).resolve() and not os.environ.get("XDG_STATE_HOME"):
-            # The settings of a project could set HOME.
-            advice += f" Hooks look for editors below {account}, not $HOME; set XDG_STATE_HOME for both."
+        more += hooks_advice(client)
     if options.lsp:
         command = (*program.command_line(scope, root), "lsp")
         changes = lsp.add_lsp(changes, client, command, languages_of(options), scope, root)
         if client.lsp is not None:
             paths["lsp"] = str(file := lsp.path_of(client.lsp, scope, root))
-            advice = f"{advice} {client.lsp.advice.replace('%s', shlex.quote(str(file.parent)))}".rstrip()
+            more.append(client.lsp.advice.replace("%s", shlex.quote(str(file.parent))))
     note = ""
     if options.permissions:
         rules = permissions.rules_of(client, scope)
@@ -135,6 +132,7 @@ def run_connect(options: argparse.Namespace) -> int:
     if options.skill:
         changes.append(skill_of(client, scope, root, options))
         paths["skill"] = str(changes[-1].path)
+    advice = advice_of(options, client, scope, root, more, is_connected=is_connected)
     done = f"{client.title} is configured. {advice}".rstrip()
     unchanged = f"{client.title} is configured already"
     return _offer(options, changes, done, unchanged, note, **paths, advice=advice)
@@ -343,11 +341,28 @@ def skill_of(client: AiClient, scope: ConfigLevel, root: Path, options: argparse
     return skill.add_skill(client, manifest.skill_text(program.command_line(scope, root), found), scope, root)
 
 
-def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel, root: Path) -> str:
-    """Returns notes for the user once the entry is in the configuration."""
-    parts = [restart_advice(client), client.advice]
-    if scope == "project":
-        parts.append(client.project_advice)
+def advice_of(
+    options: argparse.Namespace,
+    client: AiClient,
+    scope: ConfigLevel,
+    root: Path,
+    more: Sequence[str] = (),
+    *,
+    is_connected: bool = False,
+) -> str:
+    """Returns notes for the user once the client is configured.
+
+    Args:
+        options: the options of the command.
+        client: the client.
+        scope: whose files are used.
+        root: the project root.
+        more: notes on what was added besides the entry.
+        is_connected: the entry was there already, so its notes are omitted.
+    """
+    parts = [restart_advice(client), *more]
+    if not is_connected:
+        parts += [client.advice, client.project_advice if scope == "project" else ""]
     if options.env is not None:
         parts.insert(
             0, f"{client.title} reads the token in ${options.env}: set it (:McpTools endpoint shows it)."
@@ -355,6 +370,17 @@ def advice_of(options: argparse.Namespace, client: AiClient, scope: ConfigLevel,
     elif not options.http:
         parts.insert(0, program.path_advice(scope, root))
     return " ".join(filter(None, parts))
+
+
+def hooks_advice(client: AiClient) -> list[str]:
+    """Returns notes on the hooks of a client."""
+    parts = [client.hooks.advice if client.hooks else ""]
+    account = home_of_account()
+    if Path.home().resolve() != Path(account).resolve() and not os.environ.get("XDG_STATE_HOME"):
+        # The settings of a project could set HOME.
+        parts.append(f"Hooks look for editors below {account}, not $HOME; set XDG_STATE_HOME for both.")
+        parts.append(client.hooks.environment_advice if client.hooks else "")
+    return parts
 
 
 def restart_advice(client: AiClient) -> str:

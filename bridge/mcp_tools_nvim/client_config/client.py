@@ -65,6 +65,7 @@ class Hooks:
         timeout: in the unit of the client.
         is_own: the file contains nothing else.
         advice: additional notes for the user.
+        environment_advice: how the user makes it use a changed environment, besides a restart.
         name: what it shows while the hook runs; None = it shows no command.
     """
 
@@ -75,6 +76,7 @@ class Hooks:
     timeout: int = 5
     is_own: bool = False
     advice: str = ""
+    environment_advice: str = ""
     name: str | None = None
 
 

@@ -84,8 +84,8 @@ CLIENTS = {
         homes=(_CLAUDE,),
         reference="${%s}",
         http_fields=_HTTP,
-        advice="In it, `/mcp` shows whether the server is connected.",
-        project_advice="It asks once to approve the project's file.",
+        advice="In Claude Code, `/mcp` shows whether the server is connected.",
+        project_advice="Claude Code asks once to approve the project's file.",
         hooks=Hooks(
             "claude",
             {"user": f"{_CLAUDE}/settings.json", "project": ".claude/settings.json"},
@@ -94,7 +94,7 @@ CLIENTS = {
         ),
         lsp=Lsp(
             {"user": f"{_CLAUDE}/{NAME}/.lsp.json", "project": f".claude/{NAME}/.lsp.json"},
-            advice="For the language servers, start it with `claude --plugin-dir %s`.",
+            advice="For the language servers, start Claude Code with `claude --plugin-dir %s`.",
         ),
         permissions=Permissions(
             f"{_CLAUDE}/settings.json",
@@ -116,13 +116,14 @@ CLIENTS = {
         advice="Start Neovim first: Codex reads the list of tools only when a conversation starts."
         " Codex and Neovim both ask before an edit."
         ' To be asked only by Neovim, add `default_tools_approval_mode = "approve"` below'
-        " `[mcp_servers.nvim-tools]` in its config.toml. In it, `/mcp` shows the server.",
+        " `[mcp_servers.nvim-tools]` in its config.toml. In Codex, `/mcp` shows the server.",
         project_advice="The project's file applies once Codex trusts the project.",
         hooks=Hooks(
             "codex",
             {"user": f"{_CODEX}/hooks.json", "project": ".codex/hooks.json"},
             matcher="^(apply_patch|Bash)$",
-            advice="At its next start it asks whether to trust the hooks: choose 'Trust all'.",
+            advice="At its next start, Codex asks whether to trust the hooks: choose 'Trust all'.",
+            environment_advice="Then choose Restart in `/daemon`: the background server keeps its variables.",
         ),
         permissions=_READS_UNASKED,
     ),
@@ -137,7 +138,7 @@ CLIENTS = {
         homes=(_CONTINUE,),
         stdio_fields=_STDIO,
         http_fields=_HTTP,
-        advice="Tools are used in agent mode only. Its command `cn` reads only config.yaml.",
+        advice="Tools are used in agent mode only. The command `cn` reads only config.yaml.",
     ),
     "copilot-cli": AiClient(
         title="Copilot CLI",
@@ -147,7 +148,7 @@ CLIENTS = {
         homes=(_COPILOT,),
         stdio_fields={"type": "local", "tools": ["*"]},
         http_fields={"type": "http", "tools": ["*"]},
-        advice="In it, `/mcp` shows the server.",
+        advice="In Copilot CLI, `/mcp` shows the server.",
         hooks=Hooks(
             "copilot",
             {"user": f"{_COPILOT}/hooks/{NAME}.json", "project": f".github/hooks/{NAME}.json"},
@@ -179,7 +180,7 @@ CLIENTS = {
         commands=("cursor", "cursor-agent"),
         homes=("~/.cursor",),
         reference="${env:%s}",
-        advice="Turn it on under Settings, MCP.",
+        advice="Turn the server on under Settings, MCP.",
     ),
     "gemini-cli": AiClient(
         title="Gemini CLI",
@@ -189,7 +190,7 @@ CLIENTS = {
         homes=(_GEMINI,),
         reference="$%s",
         url_key="httpUrl",
-        advice="In it, `/mcp` shows whether the server is connected; the folder must be trusted.",
+        advice="In Gemini CLI, `/mcp` shows whether the server is connected; the folder must be trusted.",
         hooks=Hooks(
             "gemini",
             {"user": f"{_GEMINI}/settings.json", "project": ".gemini/settings.json"},
@@ -210,7 +211,7 @@ CLIENTS = {
         path=("extensions",),
         reference="${%s}",
         custom=_goose,
-        advice="`goose configure` shows it among the extensions.",
+        advice="`goose configure` shows the server among the extensions.",
     ),
     "opencode": AiClient(
         title="OpenCode",
@@ -221,7 +222,7 @@ CLIENTS = {
         path=("mcp",),
         reference="{env:%s}",
         custom=_opencode,
-        advice="`opencode mcp list` shows whether it is connected.",
+        advice="`opencode mcp list` shows whether the server is connected.",
         hooks=Hooks(
             "opencode",
             {"user": f"{_CONFIG}/opencode/plugin/{NAME}.js", "project": f".opencode/plugin/{NAME}.js"},
@@ -232,7 +233,7 @@ CLIENTS = {
             path=("lsp",),
             languages=None,
             off=_OPENCODE_SERVERS,
-            advice="Its model has the tool `lsp` if OPENCODE_EXPERIMENTAL_LSP_TOOL=true is exported.",
+            advice="The model has the tool `lsp` if OPENCODE_EXPERIMENTAL_LSP_TOOL=true is exported.",
         ),
         permissions=Permissions(
             f"{_CONFIG}/opencode/opencode.json",
@@ -250,7 +251,7 @@ CLIENTS = {
         homes=(_QWEN,),
         reference="$%s",
         url_key="httpUrl",
-        advice="In it, `/mcp` shows whether the server is connected.",
+        advice="In Qwen Code, `/mcp` shows whether the server is connected.",
         project_advice="The project's file needs `qwen mcp approve nvim-tools`.",
         hooks=Hooks(
             "qwen",
@@ -259,7 +260,7 @@ CLIENTS = {
         ),
         lsp=Lsp(
             {"project": ".lsp.json"},
-            advice="For the language servers, start it with `qwen --experimental-lsp`.",
+            advice="For the language servers, start Qwen Code with `qwen --experimental-lsp`.",
         ),
         permissions=Permissions(
             f"{_QWEN}/settings.json",
@@ -278,7 +279,7 @@ CLIENTS = {
         reference="${env:%s}",
         stdio_fields=_STDIO,
         http_fields=_HTTP,
-        advice="It asks once whether the server is trusted; `MCP: List Servers` starts it.",
+        advice="VS Code asks once whether the server is trusted; `MCP: List Servers` starts it.",
     ),
     "windsurf": AiClient(
         title="Windsurf",
@@ -298,7 +299,7 @@ CLIENTS = {
         homes=(_ZED,),
         path=("context_servers",),
         stdio_fields={"env": {}},
-        advice="The agent panel's settings show whether it runs.",
+        advice="The agent panel's settings show whether the server runs.",
     ),
 }
 """Name in the command line → client, sorted. `lua/mcp-tools/bridge/clients.lua` has the names, too."""

@@ -64,10 +64,15 @@ local function write(verb, arguments, shown, done)
       return show(verb, arguments, done)
     end
     local advice = answer.advice or ''
-    local outcome = ('%s %s (%s)'):format(arguments[1], outcomes(verb, arguments), short(answer.path))
+    local changed = outcomes(verb, arguments)
+    local outcome = ('%s %s'):format(arguments[1], changed)
     local lines = sanitize.lines((advice:gsub('%. ', '.\n')))
-    local is_short = #lines == 1 and advice ~= ''
-    notify.info(outcome, not done and is_short and lines[1] or nil)
+    if not done and #lines == 1 and advice ~= '' then
+      notify.info(outcome, lines[1]) -- the file would not fit as well; it was the title of the diff
+    else
+      local _, others = answer.files:gsub(', ', '')
+      notify.info(('%s (%s)'):format(outcome, others == 0 and answer.files or ('%d files'):format(others + 1)))
+    end
     if done then
       done(advice)
     elseif #lines > 1 then -- a message would be cut

@@ -142,9 +142,11 @@ def test_hooks_that_look_elsewhere_for_editors_are_reported(
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     for home, is_reported in ((project.parent, True), (Path(home_of_account()), False)):
         monkeypatch.setenv("HOME", str(home))
-        assert run(["connect", "claude-code", "--hooks", "--dry-run", "--json"]) == 0
-        advice = json.loads(capsys.readouterr().out)["advice"]
-        assert (f"below {home_of_account()}" in advice) is is_reported
+        for client in ("claude-code", "codex"):
+            assert run(["connect", client, "--hooks", "--dry-run", "--json"]) == 0
+            advice = json.loads(capsys.readouterr().out)["advice"]
+            assert (f"below {home_of_account()}" in advice) is is_reported
+            assert ("choose Restart in `/daemon`" in advice) is (is_reported and client == "codex")
 
 
 PACKAGE = ROOT / "bridge" / "mcp_tools_nvim"

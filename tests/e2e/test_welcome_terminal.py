@@ -107,13 +107,34 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         await screen.command("McpTools welcome")
         await screen.shows("✓ 5 Try it     editor_state", "→ 6 Your turn")
         await screen.press("Enter")
-        await screen.shows("<CR> cannot do this step")
+        await screen.shows("type the sentence below step 6 into your assistant")
 
         answer = await call_as(settings, "gemini-cli", home)
         assert not answer["result"].get("isError"), answer
         await screen.shows("✓ 6 Your turn  gemini-cli has", "the setup is complete")
         await screen.type("q")
         await screen.hides("Your turn")
+
+
+@pytest.mark.slow
+async def test_the_next_step_stays_on_a_small_screen_below_long_advice(
+    nvim_program: Path, home: Home
+) -> None:
+    (home.make("home") / ".codex" / "sessions").mkdir(parents=True)
+    async with terminal.opened(nvim_program, home, init_lua=INIT) as screen:
+        await screen.command("McpTools welcome")
+        await screen.shows("found: Codex", "→ 4 Client")
+        await screen.press("Enter")
+        asked = await screen.shows("connect which client?", "Codex")
+        number = re.search(r"(\d+): Codex", asked)
+        assert number
+        await screen.enter(number[1])
+        await screen.shows("y write", '"stdio"')
+        await screen.type("y")
+        await screen.shows("→ 5 Try it", "<CR> calls a tool")
+        await screen.press("Enter")
+        await screen.shows("✓ 5 Try it", "→ 6 Your turn", "Use the nvim tools and tell")
+        assert "Use the nvim tools" in await screen.nvim.lua("return vim.api.nvim_get_current_line()")
 
 
 @pytest.mark.slow

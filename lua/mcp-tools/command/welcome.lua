@@ -33,6 +33,7 @@ local TRIES = { 'editor_state', 'buffer_list', 'bridge_status' }
 ---@field looking? boolean
 ---@field advice? string about the client that was connected here
 ---@field test? mcp-tools.WelcomeStep
+---@field row? integer last line of the next step
 local facts = {}
 
 ---@return mcp-tools.WelcomeStep
@@ -216,6 +217,7 @@ end
 local function lines()
   local list = steps()
   local now, out = next_of(list), { 'The steps to the first call by an assistant:', '' }
+  facts.row = nil
   for i, each in ipairs(list) do
     local step = each[2]
     local mark = step == now and step[1] == 'todo' and '→' or MARKS[step[1]]
@@ -223,6 +225,7 @@ local function lines()
     for _, text in ipairs({ step.more or '', step == now and step.hint or '' }) do
       table.insert(out, text ~= '' and INDENT .. sanitize.line(text) or nil)
     end
+    facts.row = step == now and #out or facts.row
   end
   return vim.list_extend(out, { '', '  Any time: :McpTools status, :checkhealth mcp-tools, :h mcp-tools-errors' })
 end
@@ -231,6 +234,8 @@ local function act()
   local step = next_of(steps())
   if step and step.act then
     step.act()
+  elseif step and step.more == PROMPT then
+    notify.info('type the sentence below step 6 into your assistant')
   elseif step then
     notify.info('<CR> cannot do this step', 'Follow the hint below it')
   end
@@ -242,6 +247,9 @@ function run()
   facts.test = facts.test and facts.test[1] ~= 'fault' and facts.test or nil
   scratch.show('welcome', lines, {
     every = REFRESH,
+    at = function() -- the advice on a client may be longer than the window
+      return facts.row
+    end,
     keys = {
       { lhs = '<CR>', word = 'do the next step', description = 'do the next step', run = act },
     },

@@ -24,6 +24,7 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@class mcp-tools.ScratchOpts
 ---@field filetype? string
 ---@field at_end? boolean keep the cursor on the last line
+---@field at? fun(): integer? row for the cursor, each time that it changes
 ---@field stay? boolean do not enter the window: the user may be typing
 ---@field title? string default: the name
 ---@field keys? mcp-tools.ScratchKey[] besides `q` and `?`
@@ -53,6 +54,7 @@ local PREFIX, GROUP = 'mcp-tools://', 'mcp-tools.window.'
 ---@field float? integer window
 ---@field timer? mcp-tools.Timer
 ---@field seen integer last row that was visible
+---@field at? integer latest value of `opts.at`
 ---@field tried? integer the row to which the window was scrolled last
 
 --- By buffer.
@@ -424,6 +426,19 @@ local function set_keys(buffer, opts)
   end
 end
 
+--- Returns where to put the cursor after the content has changed.
+---@param buffer integer
+---@return integer? row nil: leave it where it is
+local function cursor_row(buffer)
+  local state = states[buffer]
+  if state.opts.at_end then
+    return #state.rows
+  end
+  local before, now = state.at, state.opts.at and state.opts.at()
+  state.at = now
+  return now ~= before and now or nil
+end
+
 --- Updates the content of a buffer, keeping cursor and view; with `at_end` the cursor moves to new last lines.
 ---@param buffer integer from `show`
 ---@return boolean seen false if the buffer is not shown in any window
@@ -431,10 +446,10 @@ function M.update(buffer)
   local shown = states[buffer] and vim.fn.win_findbuf(buffer) or {}
   if #shown == 0 then
     return false
-  elseif draw(buffer) and states[buffer].opts.at_end then
-    for _, window in ipairs(shown) do
-      api.nvim_win_set_cursor(window, { #M.rows(buffer), 0 })
-    end
+  end
+  local row = draw(buffer) and cursor_row(buffer)
+  for _, window in ipairs(row and shown or {}) do
+    api.nvim_win_set_cursor(window, { row, 0 })
   end
   return true
 end
@@ -465,7 +480,7 @@ function M.show(name, content, opts)
   draw(buffer)
   follow(buffer)
   update_regularly(buffer)
-  api.nvim_win_set_cursor(window, { opts.at_end and #M.rows(buffer) or 1, 0 })
+  api.nvim_win_set_cursor(window, { cursor_row(buffer) or 1, 0 })
   if has_accepting_key(opts) then
     count_later(buffer)
   end

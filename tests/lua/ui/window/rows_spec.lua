@@ -33,9 +33,7 @@ describe('long texts of the dashboard', function()
     local rows = Rows.new(76)
     local sections = vim.iter(require('mcp-tools.ui.dashboard.calls'))
     local clients = sections:find(function(section) return section.title == 'Clients' end)
-    local function client(transport, key)
-      return { name = name, version = '1.2.3', transport = transport, key = key }
-    end
+    local function client(transport, key) return { name = name, version = '1.2.3', transport = transport, key = key } end
     local sessions = { clients = { client('sse', 'k1'), client('http', 'k2') } }
     local history = { last_of = function(key) return key == 'k1' and vim.uv.hrtime() or nil end }
     clients.rows(rows, { bridge = t.returns({ sessions = sessions }), executor = { history = history } })

@@ -79,6 +79,22 @@ describe('the window at the bottom', function()
     vim.o.lines = lines
   end)
 
+  it('moves the cursor only when the row for it changes', function()
+    local at, lines = 2, { 'one', 'two', 'three' }
+    local buffer = scratch.show('test', function() return lines end, { at = function() return at end })
+    local function row_after(row)
+      vim.api.nvim_win_set_cursor(0, { row, 0 })
+      lines = vim.list_extend({ 'more' }, lines)
+      scratch.update(buffer)
+      return vim.api.nvim_win_get_cursor(0)[1]
+    end
+    t.eq(2, vim.api.nvim_win_get_cursor(0)[1])
+    t.eq(1, row_after(1))
+    at = 3
+    t.eq(3, row_after(1))
+    vim.cmd.close()
+  end)
+
   it('replaces a buffer of the same name from a restored session', function()
     vim.cmd('new | file mcp-tools://test')
     local restored = vim.api.nvim_get_current_buf()

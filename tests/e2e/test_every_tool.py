@@ -29,6 +29,7 @@ local root = vim.uv.fs_realpath(vim.fn.getcwd()) .. '/project'
 vim.fn.mkdir(root .. '/.git', 'p')
 vim.fn.writefile({{ '[core]' }}, root .. '/.git/config')
 vim.cmd.cd(root)
+vim.o.lines = 200  -- else a picker gives way to a window
 vim.ui.select = function(items, _, on_choice)
   _G.asked = (_G.asked or 0) + 1
   vim.schedule(function() on_choice(items[1], 1) end)

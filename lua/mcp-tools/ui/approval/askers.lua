@@ -1,9 +1,10 @@
 --- Approval without a window of this plugin: by `vim.ui.select`, or by elicitation, where the client asks its user.
 
+local answers = require('mcp-tools.approval.answers')
+local approval_float = require('mcp-tools.ui.approval.float')
 local arguments = require('mcp-tools.ui.approval.arguments')
 local float = require('mcp-tools.ui.window.float')
 local inputs = require('mcp-tools.calls.inputs')
-local is_from_client = require('mcp-tools.approval.answers').is_from_client
 local preview_of = require('mcp-tools.ui.approval.question').preview_of
 local render = require('mcp-tools.ui.window.render')
 local sanitize = require('mcp-tools.util.sanitize')
@@ -45,7 +46,7 @@ end
 ---@param question mcp-tools.Question
 function M.client.show(question)
   local choices = vim.tbl_filter(function(choice)
-    return is_from_client(question.call, choice.name --[[@as mcp-tools.Choice]])
+    return answers.is_from_client(question.call, choice.name --[[@as mcp-tools.Choice]])
   end, question:offered())
   local message = 'Allow this call in Neovim?\n\n' .. table.concat(text.facts(question), '\n')
   local requests, key = form(message, choices)
@@ -81,9 +82,15 @@ local PICKER_ROWS = 12
 ---@class mcp-tools.ApprovalChange: mcp-tools.Float
 local Change = float.kind({ zindex = 40, max_width = 100 })
 
+--- Returns the number of rows above the picker.
+---@return integer
+local function max_rows()
+  return vim.o.lines - PICKER_ROWS - float.FRAME
+end
+
 ---@return { row: integer, height: integer }[]
 function Change:layout()
-  return { { row = 0, height = math.max(1, math.min(self.rows, vim.o.lines - PICKER_ROWS - float.FRAME)) } }
+  return { { row = 0, height = math.max(1, math.min(self.rows, max_rows())) } }
 end
 
 ---@return table[]
@@ -102,21 +109,25 @@ local function hide_change(question)
   end
 end
 
---- Shows the change of a call that has a preview.
+--- Returns the text of a question whose call has a preview.
 ---@param question mcp-tools.Question
-local function show_change(question)
-  hide_change(question)
+---@return mcp-tools.Rows?
+local function page_of(question)
   local shown, fault
   if question.call.definition then
     shown, fault = preview_of(question)
   end
-  if shown or fault then
-    local change = setmetatable({}, Change)
-    local page = text.page(question, change:width())
-    changes[question] = change:open_page(page, float.buffer('mcp_tools_change', question.id, {}))
-    change:set_frames()
-    vim.cmd.redraw()
-  end
+  return (shown or fault) and text.page(question, Change:width()) or nil
+end
+
+---@param question mcp-tools.Question
+---@param page mcp-tools.Rows
+local function show_change(question, page)
+  hide_change(question)
+  local change = setmetatable({}, Change)
+  changes[question] = change:open_page(page, float.buffer('mcp_tools_change', question.id, {}))
+  change:set_frames()
+  vim.cmd.redraw()
 end
 
 --- Bytes of all arguments together, and minimum for each.
@@ -125,34 +136,53 @@ local SUMMARY = { max = 400, min_share = 30 }
 --- Formats arguments in one line.
 ---@param args table
 ---@param schema table input schema of the tool
----@return string
+---@return string? line nil if they are too long
 local function summary(args, schema)
   local known = type(schema.properties) == 'table' and schema.properties or {}
-  local list, heading, left = arguments.format(args, known, SUMMARY)
+  local list, heading = arguments.format(args, known, SUMMARY)
+  if heading:find('CUT', 1, true) then
+    return nil
+  end
   local parts = {}
   for _, argument in ipairs(list) do
     table.insert(parts, table.concat(vim.tbl_map(trim, argument.lines), ' '))
   end
-  table.insert(parts, left > 0 and ('… and %d more arguments'):format(left) or nil)
-  return ('%s { %s }'):format(heading, table.concat(parts, ', '))
+  return (', %s { %s }'):format(heading, table.concat(parts, ', '))
 end
 
+--- Asks in the floating window, where the user can scroll.
+---@param question mcp-tools.Question
+local function ask_in_float(question)
+  hide_change(question)
+  question.askers = vim.tbl_map(function(asker)
+    return asker == M.select and approval_float or asker
+  end, question.askers)
+  approval_float.show(question)
+end
+
+--- Asks with `vim.ui.select`, or in the floating window if the picker cannot show everything.
 ---@param question mcp-tools.Question
 function M.select.show(question)
-  local call = question.call
+  local call, page = question.call, page_of(question)
+  local args = page and '' or summary(question.args, (call.definition or {}).input_schema or {})
+  if not args or page and #page.list > max_rows() then
+    return ask_in_float(question)
+  end
   local who = call.client.name and 'A client that ' .. text.client(call, true)
     or 'The caller ' .. sanitize.line(call.host)
-  local prompt = ('%s wants to run %s, %s (%s)'):format(
+  local prompt = ('%s wants to run %s%s (%s)'):format(
     who,
     sanitize.line(call.name),
-    summary(question.args, (call.definition or {}).input_schema or {}),
+    args,
     sanitize.line(question.reason)
   )
   if question.why_not then
     prompt = ('%s %s'):format(question.why_not, prompt)
   end
   question.why_not = nil
-  show_change(question)
+  if page then
+    show_change(question, page)
+  end
   vim.ui.select(question:offered(), {
     prompt = prompt,
     kind = 'mcp-tools-approval',
@@ -165,6 +195,8 @@ function M.select.show(question)
       question:deny_because(function()
         M.select.show(question)
       end)
+    elseif answers.YES[name] and name ~= 'review' and changes[question] and changes[question].rows > max_rows() then
+      ask_in_float(question) -- the change or the screen has another size than when the picker was opened
     elseif
       not question:answer(name --[[@as mcp-tools.Choice]])
     then
@@ -189,8 +221,9 @@ end
 --- Updates the window with the change.
 ---@param question mcp-tools.Question
 function M.select.renew(question)
-  if changes[question] then
-    show_change(question)
+  local page = changes[question] and page_of(question)
+  if page then
+    show_change(question, page)
   end
 end
 

@@ -236,20 +236,77 @@ end)
 describe('a picker', function()
   local select, input = vim.ui.select, vim.ui.input
 
+  before_each(function()
+    vim.ui.select = function() end
+  end)
+
   after_each(function()
     vim.ui.select, vim.ui.input = select, input
   end)
 
-  it('lists all arguments, and marks truncated ones', function()
+  --- A call of a tool without a preview.
+  local function call_of_plain(properties)
+    local call = call_of(nil)
+    call.definition.input_schema = { properties = properties or {} }
+    return call
+  end
+
+  --- Whether the question is in the floating window of the other value of the option.
+  local function is_in_float(question)
+    return vim
+      .iter(vim.api.nvim_list_bufs())
+      :any(function(buffer) return vim.b[buffer].mcp_tools_approval == question.id end)
+  end
+
+  it('lists all arguments', function()
     local prompt
     vim.ui.select = function(_, opts) prompt = opts.prompt end
-    local args = { a = ('x'):rep(5000), command = 'rm -rf .', text = ('y'):rep(300) .. 'end' }
-    ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, args)
+    local args = { a = ('x'):rep(100), command = 'rm -rf .' }
+    ask({ require('mcp-tools.ui.approval.askers').select }, nil, call_of_plain(), args)
     t.wait(function() return prompt end)
-    t.matches('command: "rm %-rf %."', prompt)
-    t.matches('text: "y+… … CUT', prompt)
-    t.matches('a: "x+… … CUT', prompt)
-    t.matches('CUT: 2 of 3 are too long', prompt)
+    t.matches('arguments { command: "rm %-rf %.", a: "x+" }', prompt)
+  end)
+
+  it('gives way to the floating window for arguments that it would cut', function()
+    local prompt
+    vim.ui.select = function(_, opts) prompt = opts.prompt end
+    local args = { a = ('x'):rep(5000), command = 'rm -rf .' }
+    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call_of_plain(), args)
+    t.wait(function() return is_in_float(question) end)
+    t.eq(nil, prompt)
+    t.eq({ false }, { (question:answer_shown('once')) }) -- its end was not on the screen yet
+    question:answer('deny')
+    has_one(said)
+    t.wait(function() return not is_in_float(question) end)
+  end)
+
+  it('gives way to the floating window for a change that does not fit above it', function()
+    local choose, count = nil, 0
+    vim.ui.select = function(_, _, on_choice)
+      choose, count = on_choice, count + 1
+    end
+    local diff = '--- a\n+++ b\n@@ -1 +1 @@\n-one\n+two'
+    local long = diff .. ('\n+two'):rep(100)
+    local call = call_of(function() return long end)
+    call.definition.source = { origin = 'bundled' }
+    local question = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    t.wait(function() return is_in_float(question) end)
+    t.eq(0, count)
+    question:answer('deny')
+
+    -- It may also become longer while the picker is open, which cannot be closed.
+    local lines = vim.o.lines
+    vim.o.lines = 40
+    call = call_of(function() return diff end)
+    call.definition.source = { origin = 'bundled' }
+    local later, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    t.wait(function() return choose end)
+    later.preview = long
+    later:renew()
+    choose(later:offered()[1])
+    t.wait(function() return is_in_float(later) end)
+    t.eq(0, #said)
+    vim.o.lines = lines
   end)
 
   it('escapes text that looks like another argument', function()
@@ -260,21 +317,16 @@ describe('a picker', function()
     t.matches('{ text: "x<U%+000A>, path: \\"harmless\\"" }', prompt)
   end)
 
-  it('lists the arguments of the tool first, and reads no more of them than it shows', function()
-    local prompt
-    vim.ui.select = function(_, opts) prompt = opts.prompt end
+  it('reads no more of the arguments than is shown', function()
     local args = { z_path = 'a.txt', a = { text = ('\027'):rep(4e6) } }
     for i = 1, 500 do
       args['b' .. i] = i
     end
-    local call = Call.new({ id = 'many', name = 'x', host = 'test' })
-    call.definition = { name = 'x', description = 'x', input_schema = { properties = { a = {}, z_path = {} } } }
     local began = vim.uv.hrtime()
-    ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
-    t.wait(function() return prompt end)
+    local call = call_of_plain({ a = {}, z_path = {} })
+    local question = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
+    t.wait(function() return is_in_float(question) end)
     t.ok(vim.uv.hrtime() - began < 10e9)
-    t.matches('z_path: "a.txt"', prompt)
-    t.matches('and %d+ more arguments', prompt)
   end)
 
   --- Windows that show a change, as text.
@@ -291,17 +343,24 @@ describe('a picker', function()
 
   it('shows the change in a window until it is answered', function()
     local choose
-    vim.ui.select = function(_, _, on_choice) choose = on_choice end
-    local diff = '--- a\n+++ b\n@@ -1 +1 @@\n-one\n+' .. ('two\n+'):rep(100)
+    local lines, diff = vim.o.lines, '--- a\n+++ b\n@@ -1 +1 @@\n-one\n+two'
+    vim.o.lines = 40
     local call = call_of(function() return diff end)
     call.definition.source = { origin = 'bundled' }
-    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    local prompt
+    vim.ui.select = function(_, opts, on_choice)
+      prompt, choose = opts.prompt, on_choice
+    end
+    local args = { path = 'a' }
+    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
     t.wait(function() return choose end)
+    t.ok(not prompt:find('path', 1, true), prompt) -- the window has the arguments
     t.eq(1, #changes())
     t.matches('changes\n  │ %-%-%- a', changes()[1])
     choose(question:offered()[1])
     has_one(said)
     t.eq({ 'once', {}, diff }, { said[1].choice, changes(), call.approved_preview })
+    vim.o.lines = lines
   end)
 
   it('asks again when the change is different', function()

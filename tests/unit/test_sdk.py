@@ -7,7 +7,6 @@ import importlib.util
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from mcp_tools_nvim.mounts import mount
 from mcp_tools_nvim.values import Settings
 from tests.support import processes
 from tests.support.served import eventually, served
+from tests.unit.mounts.editor import Editor
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,26 +65,6 @@ def test_a_client_and_a_mount_load_the_sdk_at_the_same_time(delay: float) -> Non
 MOUNT = json.dumps([{"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}])
 
 
-class Editor:
-    """Keeps what the mounts report."""
-
-    def __init__(self) -> None:
-        self.reports: list[dict[str, Any]] = []
-        self.results: list[tuple[Any, ...]] = []
-
-    def on(self, event, callback: Any) -> None:
-        self.tell = callback
-
-    def report(self, kind: str, data: dict[str, Any]) -> None:
-        self.reports.append(data)
-
-    def remote(self, verb: str, *args: Any) -> None:
-        self.results.append((verb, *args))
-
-    def withdraw(self, provider: str) -> None:
-        pass
-
-
 async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[str] = []
 
@@ -100,8 +80,8 @@ async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch
     mounts = mount.Mounts(editor, lambda _: None)  # type: ignore[arg-type]
     editor.tell("mounts", [MOUNT])
     editor.tell("remote_call", ["1", {"provider": "m", "kind": "tool", "name": "m__x"}, {}, {}])
-    await eventually(lambda: editor.results)
-    assert editor.results[0][:2] == ("remote_result", "1")
+    await eventually(lambda: editor.messages)
+    assert editor.messages[0][:2] == ("remote_result", "1")
     assert editor.reports[0]["state"] == "waiting"
     await eventually(lambda: len(loads) == 2)
     await eventually(lambda: "connecting" in [report["state"] for report in editor.reports])
@@ -119,13 +99,12 @@ async def test_a_load_that_failed_is_tried_again(monkeypatch: pytest.MonkeyPatch
     await asyncio.gather(sdk.import_sdk("half_a_module"), sdk.import_sdk("half_a_module"))
 
 
-def test_the_application_does_not_import_the_sdk() -> None:
-    code = (
-        "import sys, mcp_tools_nvim.http.app, mcp_tools_nvim.http.handlers\n"
-        "import mcp_tools_nvim.process.lifecycle\n"
-        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
+@pytest.mark.parametrize(
+    "modules", ["http.app, mcp_tools_nvim.http.handlers, mcp_tools_nvim.process.lifecycle", "mounts.mount"]
+)
+def test_the_application_does_not_import_the_sdk(modules: str) -> None:
+    heavy = "{'mcp', 'mcp_types', 'pydantic', 'anyio', 'starlette', 'httpx2'} & set(sys.modules)"
+    code = f"import sys, mcp_tools_nvim.{modules}\nassert not {heavy}, {heavy}"
     processes.run([sys.executable, "-c", code], cwd=ROOT / "bridge", check=True, timeout=30)
 
 

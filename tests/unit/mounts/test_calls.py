@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from mcp import MCPError
@@ -12,17 +11,9 @@ from mcp import MCPError
 from mcp_tools_nvim.mounts.calls import AMBIGUOUS, MountCalls
 from mcp_tools_nvim.mounts.mount import Mount
 
+from .editor import Editor
+
 TARGET = {"kind": "tool", "name": "m__t"}
-
-
-class Editor:
-    """Keeps the messages about calls."""
-
-    def __init__(self) -> None:
-        self.messages: list[tuple[str, str, Any]] = []
-
-    def remote(self, verb: str, call_id: str, *args: Any) -> None:
-        self.messages.append((verb, call_id, *args))
 
 
 class Connection:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
 from mcp_tools_nvim.jsonrpc import TOO_LARGE
 from mcp_tools_nvim.mounts.child_process import LineSplitter, LongLine
-from tests.support import processes
-from tests.support.nvim import ROOT
 
 LIMIT = 2000
 
@@ -68,12 +65,3 @@ def test_lines_for_display_are_cut() -> None:
     for _ in range(1000):
         assert lines.feed(b"abcdefgh") == []
     assert lines.feed(b"\nshort\n") == [b"abcde", b"short"]
-
-
-def test_without_a_mount_the_sdk_is_not_imported() -> None:
-    code = (
-        "import sys, mcp_tools_nvim.mounts.mount\n"
-        "heavy = {'mcp', 'mcp_types', 'pydantic', 'anyio', 'httpx2'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
-    )
-    processes.run([sys.executable, "-c", code], cwd=ROOT / "bridge", check=True)

@@ -12,26 +12,7 @@ from mcp_tools_nvim.mounts.definitions import MAX_PIECE, MountDefinitions
 from mcp_tools_nvim.mounts.mount import Mount
 from mcp_tools_nvim.mounts.outcomes import CONVERTERS, unreserved
 
-
-class PieceEditor:
-    """Accepts pieces, and refuses the first definition of each."""
-
-    def __init__(self) -> None:
-        self.lists: list[list[str]] = []
-        self.sizes: list[int] = []
-        self._begun: list[str] | None = None
-
-    async def provide(
-        self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
-    ) -> list[str]:
-        assert first == (self._begun is None)
-        names = [each["name"] for each in json.loads(definitions)]
-        self._begun = [*(self._begun or []), *names]
-        self.sizes.append(len(definitions))
-        if last:
-            self.lists.append(self._begun)
-            self._begun = None
-        return [f"{names[0]} is refused"] if names else []
+from .editor import Editor
 
 
 class MountSession:
@@ -50,29 +31,27 @@ def tool_item(number: int, length: int = 100) -> dict[str, Any]:
 
 
 async def test_a_long_list_is_registered_in_pieces() -> None:
-    editor, session = (
-        PieceEditor(),
-        MountSession(*map(tool_item, range(1000)), tool_item(1000, 3 * MAX_PIECE), tool_item(1001)),
-    )
+    editor = Editor(refuses=True)
+    session = MountSession(*map(tool_item, range(1000)), tool_item(1000, 3 * MAX_PIECE), tool_item(1001))
     offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
     await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
-    assert editor.lists == [[f"m__{number}" for number in range(1002)]]
+    assert editor.tools == [[f"m__{number}" for number in range(1002)]]
     large = [size for size in editor.sizes if size > MAX_PIECE + 500]
     assert len(large) == 1, "only the one large definition"
     assert len(offer.faults) == len(editor.sizes), "a fault of each piece"
 
 
 async def test_an_unchanged_list_is_not_registered_again_but_an_empty_one_is() -> None:
-    editor, session = PieceEditor(), MountSession(tool_item(1))
+    editor, session = Editor(), MountSession()
     offer = MountDefinitions(Mount("m"), editor)  # type: ignore[arg-type]
     for items in ([tool_item(1)], [tool_item(1)], [], [tool_item(1)]):
         session.items = items
         await offer.register(await offer.read(session, ["tools/list"]))  # type: ignore[arg-type]
-    assert editor.lists == [["m__1"], [], ["m__1"]]
+    assert editor.tools == [["m__1"], [], ["m__1"]]
 
 
 MOUNT = Mount("m")
-LONG = {"type": "text", "text": "x" * 101}
+BLOB = {"blob": "x" * 101}
 RESERVED = {"mcp-tools.nvim/error": {"code": "x"}, "io.modelcontextprotocol/serverInfo": {"name": "us"}}
 
 
@@ -130,23 +109,22 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "raw", "code"),
+    ("kind", "raw"),
     [
-        ("tool", {"content": [LONG]}, "too_large"),
-        ("tool", {"content": [{"type": "text", "text": "é" * 51}]}, "too_large"),
-        ("tool", {"content": [], "structuredContent": {"a": "é" * 50}}, "too_large"),
-        ("resource", {"contents": [{"uri": "x://y", "text": "é" * 51}]}, "too_large"),
-        ("tool", {"content": [], "structuredContent": {"a": "x" * 101}}, "too_large"),
-        ("tool", {"content": [{"type": "text", "text": ""}] * 10_001}, "too_large"),
-        ("resource", {"contents": [{"uri": "x://y", "blob": "x" * 101}]}, "too_large"),
-        ("prompt", {"messages": [{"role": "user", "content": LONG}]}, "too_large"),
-        ("tool", {"content": [], "structuredContent": {"a": float("nan")}}, "invalid_output"),
+        *(("tool", {"content": [{"type": "text", "text": text}]}) for text in ("x" * 101, "é" * 51)),
+        *(("tool", {"content": [], "structuredContent": {"a": text}}) for text in ("x" * 101, "é" * 50)),
+        ("tool", {"content": [{"type": "text", "text": ""}] * 10_001}),
+        *(("resource", {"contents": [{"uri": "x://y"} | large]}) for large in ({"text": "é" * 51}, BLOB)),
+        ("prompt", {"messages": [{"role": "user", "content": {"type": "text", "text": "x" * 101}}]}),
     ],
 )
-def test_results_that_are_too_large_or_not_json_are_refused(
-    kind: str, raw: dict[str, Any], code: str
-) -> None:
-    assert CONVERTERS[kind](MOUNT, raw, 100)["code"] == code
+def test_results_that_are_too_large_are_refused(kind: str, raw: dict[str, Any]) -> None:
+    assert CONVERTERS[kind](MOUNT, raw, 100)["code"] == "too_large"
+
+
+def test_results_that_are_not_json_are_refused() -> None:
+    raw = {"content": [], "structuredContent": {"a": float("nan")}}
+    assert CONVERTERS["tool"](MOUNT, raw, 100)["code"] == "invalid_output"
 
 
 def test_nesting_is_limited() -> None:

@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 from mcp import MCPError
 
-from mcp_tools_nvim.errors import NoAnswerError
 from mcp_tools_nvim.mounts import supervisor as module
 from mcp_tools_nvim.mounts.http import UNUSED_ANSWER_TIMEOUT, _set_timeout
 from mcp_tools_nvim.mounts.mount import Mount
@@ -21,31 +20,7 @@ from mcp_tools_nvim.mounts.supervisor import MountedServer
 from tests.support.mounts import RAW
 from tests.support.served import eventually
 
-
-class Editor:
-    """Accepts definitions while `answers` is set, and keeps reports."""
-
-    def __init__(self) -> None:
-        self.answers = True
-        self.asked = 0
-        self.tools: list[str] = []
-        self.reports: list[dict[str, Any]] = []
-
-    async def provide(
-        self, provider: str, kind: str, definitions: str, *, first: bool, last: bool
-    ) -> list[str]:
-        self.asked += 1
-        if not self.answers:
-            raise NoAnswerError("no answer")
-        if kind == "tools":
-            self.tools = [each["name"] for each in json.loads(definitions)]
-        return []
-
-    def report(self, kind: str, data: dict[str, Any]) -> None:
-        self.reports.append(data)
-
-    def remote(self, verb: str, *args: Any) -> None:
-        pass
+from .editor import Editor
 
 
 @pytest.fixture(autouse=True)
@@ -77,25 +52,26 @@ async def start(editor: Editor) -> AsyncIterator[Any]:
 async def test_an_editor_that_does_not_answer_ends_no_connection(editor: Editor, start: Any) -> None:
     editor.answers = False
     start("tools")
-    await eventually(lambda: editor.asked > 3, 10)
+    await eventually(lambda: len(editor.sizes) > 3, 10)
     assert {report["state"] for report in editor.reports} == {"connecting"}
     assert "Neovim does not answer" in editor.reports[-1]["error"]
     editor.answers = True
     await eventually(lambda: editor.reports[-1]["state"] == "ready")
-    assert "m__good" in editor.tools
+    assert "m__good" in editor.tools[-1]
     assert (editor.reports[-1]["restarts"], editor.reports[-1]["error"]) == (0, "")
 
 
 async def test_a_changed_list_is_registered_once_the_editor_answers(editor: Editor, start: Any) -> None:
     running = start("tools")
     await eventually(lambda: editor.reports and editor.reports[-1]["state"] == "ready", 10)
-    editor.answers, before = False, editor.asked
+    editor.answers, before = False, len(editor.sizes)
     running._definitions._registered.clear()  # as if all of them had changed
     running._changed(("tools/list",))
-    await eventually(lambda: editor.asked > before + 2, 10)
+    await eventually(lambda: len(editor.sizes) > before + 2, 10)
     assert "Neovim does not answer" in editor.reports[-1]["error"]
-    editor.answers, editor.tools = True, []
-    await eventually(lambda: "m__good" in editor.tools)
+    editor.answers = True
+    editor.tools.clear()
+    await eventually(lambda: editor.tools and "m__good" in editor.tools[-1])
     await eventually(lambda: editor.reports[-1]["error"] == "")
     assert editor.reports[-1]["restarts"] == 0
 

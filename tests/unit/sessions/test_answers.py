@@ -37,8 +37,9 @@ class Asked:
             pass
         return data
 
-    async def post(self, body: bytes, *, chunked: bool = False) -> int:
-        """The status of a body, with its length declared or not."""
+    async def post(self, body: Any, *, chunked: bool = False) -> int:
+        """The status of a value or of bytes, with their length declared or not."""
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
         head = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         if self.session is not None:
             head["Mcp-Session-Id"] = self.session
@@ -53,8 +54,7 @@ class Asked:
 
     async def outcome(self) -> dict[str, Any]:
         """The answers that the tool received."""
-        text = (await self.receive())["result"]["content"][0]["text"]
-        return json.loads(text)
+        return json.loads((await self.receive())["result"]["content"][0]["text"])
 
 
 @asynccontextmanager
@@ -74,10 +74,10 @@ async def asked(bridge: Served, transport: str, *requests: dict[str, Any]) -> As
     async with bridge.http.get(bridge.url + "/sse", headers={"Accept": "text/event-stream"}) as response:
         stream = events(response)
         client = Asked(bridge, (await next_event(stream))[2], None, stream)
-        await client.post(json.dumps(bridge.initialize_message("2024-11-05")).encode())
+        await client.post(bridge.initialize_message("2024-11-05"))
         await client.receive()
-        await client.post(json.dumps(INITIALIZED).encode())
-        await client.post(json.dumps(bridge.call_message("ask")).encode())
+        await client.post(INITIALIZED)
+        await client.post(bridge.call_message("ask"))
         yield client
 
 
@@ -93,8 +93,11 @@ async def bridge() -> AsyncIterator[Served]:
         yield running
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-@pytest.mark.parametrize("transport", ["sessions", "sse"])
+BOTH = [(transport, chunked) for transport in ("sessions", "sse") for chunked in (False, True)]
+on_both = pytest.mark.parametrize(("transport", "chunked"), BOTH)
+
+
+@on_both
 async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport: str, chunked: bool) -> None:
     """Only while its question is open."""
     async with asked(bridge, transport, READ) as client:
@@ -106,8 +109,7 @@ async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport
         assert await client.post(body, chunked=chunked) == 413
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-@pytest.mark.parametrize("transport", ["sessions", "sse"])
+@on_both
 async def test_an_answer_that_is_too_large_is_refused_and_the_tool_gets_an_error(
     bridge: Served, transport: str, chunked: bool
 ) -> None:
@@ -137,7 +139,7 @@ async def test_errors_keep_their_data(bridge: Served) -> None:
         answers = ({"error": slow}, {"error": {"code": "x"}}, {"result": [1]})
         for question, content in zip(questions, answers, strict=True):
             body = {"jsonrpc": "2.0", "id": question["id"]} | content
-            assert await client.post(json.dumps(body).encode()) == 202
+            assert await client.post(body) == 202
         received = await client.outcome()
     assert received == {"a": {"error": slow}, "b": {"error": {"code": 0, "message": ""}}, "c": {"result": {}}}
 
@@ -150,9 +152,8 @@ async def test_requests_that_need_no_user_have_a_deadline() -> None:
         questions = {(message := await client.receive())["method"]: message for _ in range(3)}
         given_up = {(await client.receive())["params"]["requestId"] for _ in range(2)}
         assert given_up == {questions["roots/list"]["id"], questions[READ["method"]]["id"]}
-        cancel = {"jsonrpc": "2.0", "result": {"action": "cancel"}}
-        cancel["id"] = questions["elicitation/create"]["id"]
-        assert await client.post(json.dumps(cancel).encode()) == 202
+        id_ = questions["elicitation/create"]["id"]
+        assert await client.post({"jsonrpc": "2.0", "id": id_, "result": {"action": "cancel"}}) == 202
         received = await client.outcome()
     assert received["a"] == {"result": {"action": "cancel"}}
     late = {"error": {"code": -32001, "message": "no answer within 0.05 s"}}

@@ -17,7 +17,7 @@ from mcp_tools_nvim.sessions.registry import MAX_ENDED_BYTES, FullError, Session
 from mcp_tools_nvim.sessions.store import MAX_AGE_SECONDS, SessionStore
 from mcp_tools_nvim.sessions.streams import EventIds
 from mcp_tools_nvim.values import MAX_CLIENT_NAME, Limits, Settings
-from tests.support.memory import ToolContext
+from tests.support.memory import ToolContext, reporting
 from tests.support.served import LEGACY, Served, events, eventually, next_event, served
 
 
@@ -69,9 +69,7 @@ async def test_a_session_is_restored_after_a_restart_and_gets_list_changes(tmp_p
     async with served(settings, boot="second") as bridge:
         bridge.editor.add_tool("echo", lambda ctx, arguments: ctx.request.sender.client.name)
         assert (await bridge.answer(bridge.call_message("echo"), deleted))[0] == 404
-        async with await bridge.get(session, Last_Event_ID="first-1") as response:
-            stream = events(response)
-            await next_event(stream)
+        async with bridge.listening(session, Last_Event_ID="first-1") as stream:
             assert (await next_event(stream))[2]["method"] == "notifications/tools/list_changed"
         assert (await bridge.call(session, "echo"))["content"][0]["text"] == "test"
         assert bridge.reported[-1][0].name == "test"
@@ -80,14 +78,8 @@ async def test_a_session_is_restored_after_a_restart_and_gets_list_changes(tmp_p
 
 async def test_ended_streams_do_not_delay_the_next_results() -> None:
     """A client that reads all of its large streams gets each of them at once."""
-
-    async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-        ctx.log("error", "begin")
-        await asyncio.sleep(0)
-        return "x" * 9_000_000
-
     async with served() as bridge:
-        bridge.editor.add_tool("large", large)
+        bridge.editor.add_tool("large", reporting(("error", "begin"), result="x" * 9_000_000))
         session = await bridge.initialize()
         for _ in range(7):
             async with (
@@ -116,16 +108,15 @@ async def test_a_session_that_is_not_in_memory_can_be_deleted(tmp_path: Path) ->
 async def test_a_tool_gets_the_same_session_key_after_a_restart(tmp_path: Path) -> None:
     """The key is not the id that the client sends."""
     seen: list[str | None] = []
-    ids: list[str] = []
+    id_ = ""
     for _ in range(2):
         async with served(Settings(state_dir=str(tmp_path))) as bridge:
             bridge.editor.add_tool("echo", lambda ctx, arguments: seen.append(ctx.request.sender.session))
-            if not ids:
-                ids.append(await bridge.initialize())
-            await bridge.call(ids[0], "echo")
+            id_ = id_ or await bridge.initialize()
+            await bridge.call(id_, "echo")
     assert seen[0] == seen[1]
-    assert seen[0] is not None
-    assert seen[0] not in ids[0]
+    assert seen[0]
+    assert seen[0] not in id_
 
 
 @pytest.mark.slow
@@ -133,7 +124,6 @@ async def test_a_silent_client_is_shown_again_when_it_sends_something() -> None:
     async with table() as made:
         session = made.sessions.find(made.kernel, await made.open("quiet"))
         await made.open("other")
-        assert session
         assert made.reports[-1] == ["quiet", "other"]
         session.last_heard -= 50
         await asyncio.sleep(1.2)
@@ -233,13 +223,7 @@ async def test_capabilities_that_are_too_large_are_refused() -> None:
 async def test_results_kept_for_resumption_share_one_limit_over_all_sessions() -> None:
     size, count = 9 * 1024 * 1024, 9
     async with served() as bridge:
-
-        async def large(ctx: ToolContext, arguments: dict[str, Any]) -> str:
-            ctx.progress(1, 2)
-            await asyncio.sleep(0.3)
-            return "x" * size
-
-        bridge.editor.add_tool("large", large)
+        bridge.editor.add_tool("large", reporting((1, 2), result="x" * size, seconds=0.3))
         for _ in range(count):
             session = await bridge.initialize()
             async with await bridge.post(bridge.call_message("large", progressToken=1), session) as response:

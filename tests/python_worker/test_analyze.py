@@ -104,7 +104,7 @@ def test_a_syntax_error_names_the_file(source: str) -> None:
 
 
 @pytest.mark.slow
-async def test_buffers_with_unsaved_text_are_read_and_other_files_need_approval(
+async def test_unsaved_text_is_read_and_other_files_need_approval(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
     bridge: Bridge = await start(spawn_nvim, setup="{ tools = { 'analyze_python' } }")

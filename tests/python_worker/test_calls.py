@@ -168,9 +168,7 @@ async def test_tools_run_at_the_same_time(shared: Bridge, way: Way, tmp_path: Pa
         assert (await blocked.task).value == "the file is there"
 
 
-async def test_a_cancel_reaches_the_function_with_its_reason(
-    shared: Bridge, way: Way, tmp_path: Path
-) -> None:
+async def test_a_cancel_reaches_the_function_with_a_reason(shared: Bridge, way: Way, tmp_path: Path) -> None:
     async with caller(shared, way) as tools:
         for name, path in (("py_block", tmp_path / "file"), ("py_await_forever", tmp_path / "noted")):
             call = tools.start(name, marker=str(path))

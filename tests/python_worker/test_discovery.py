@@ -284,9 +284,7 @@ async def test_a_module_that_fails_is_reported_and_the_others_work(editor: Edito
     )
 
 
-async def test_an_invalid_function_is_reported_and_the_other_tools_of_its_file_work(
-    editor: Editor, plugin: Path
-) -> None:
+async def test_an_invalid_function_is_reported_and_other_tools_work(editor: Editor, plugin: Path) -> None:
     (plugin / "mcp_tools" / "marks.py").write_text(MARKS)
     (plugin / "mcp_tools" / "mixed.py").write_text(BAD_ONES)
     nvim = await editor()
@@ -339,7 +337,7 @@ async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Ed
 
 
 @pytest.mark.slow
-async def test_a_module_that_cannot_be_loaded_is_reported_once_in_each_editor(
+async def test_a_module_that_cannot_be_loaded_is_reported_once_per_editor(
     editor: Editor, plugin: Path
 ) -> None:
     write(plugin, "mcp_tools/one.py", "one")
@@ -393,9 +391,7 @@ async def test_a_module_without_end_is_killed_and_the_next_is_scanned(
 
 
 @pytest.mark.slow
-async def test_processes_started_by_an_import_are_killed(
-    editor: Editor, plugin: Path, tmp_path: Path
-) -> None:
+async def test_processes_started_by_imports_are_killed(editor: Editor, plugin: Path, tmp_path: Path) -> None:
     (plugin / "mcp_tools" / "starts.py").write_text(STARTS.format(marker=tmp_path / "pid"))
     write(plugin, "mcp_tools/later.py", "later")
 
@@ -405,9 +401,7 @@ async def test_processes_started_by_an_import_are_killed(
 
 
 @pytest.mark.slow
-async def test_configured_modules_are_found_in_the_python_directory_of_plugins(
-    editor: Editor, plugin: Path
-) -> None:
+async def test_configured_modules_are_found_in_directories_of_plugins(editor: Editor, plugin: Path) -> None:
     """Private and invalid names are refused."""
     package = plugin / "python3" / "my_package"
     package.mkdir()
@@ -521,7 +515,7 @@ async def test_a_link_in_a_project_needs_trust_like_a_file(editor: Editor, home:
 
 
 @pytest.mark.slow
-async def test_a_link_of_a_project_does_not_change_the_trust_of_its_target(
+async def test_a_link_of_a_project_keeps_the_trust_of_its_target(
     editor: Editor, home: Any, plugin: Path
 ) -> None:
     project = project_of(home)

@@ -59,9 +59,7 @@ async def messages(nvim: Nvim) -> str:
 
 
 @pytest.mark.slow
-async def test_a_killed_worker_fails_its_calls_and_the_next_call_starts_another(
-    start: Start, way: Way
-) -> None:
+async def test_a_killed_worker_fails_its_calls_and_is_replaced_by_the_next(start: Start, way: Way) -> None:
     bridge = await start()
     async with caller(bridge, way) as tools:
         pid = (await tools.call("py_pid")).value
@@ -89,9 +87,7 @@ async def test_processes_started_by_a_tool_end_with_the_worker(start: Start) -> 
         await gone(program)
 
 
-async def test_a_function_cancelled_during_the_import_of_its_module_ends(
-    start: Start, tmp_path: Path
-) -> None:
+async def test_a_function_cancelled_during_its_import_ends(start: Start, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     (tmp_path / "mcp_tools").mkdir()
     (tmp_path / "mcp_tools" / "slow.py").write_text(SLOW_IMPORT.format(marker=marker))
@@ -120,9 +116,7 @@ async def test_after_repeated_crashes_calls_are_busy_until_a_restart(start: Star
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["py_never", "py_hold_loop"])
-async def test_a_cancelled_function_that_does_not_stop_is_killed_with_its_process(
-    start: Start, way: Way, name: str
-) -> None:
+async def test_a_cancelled_function_that_does_not_stop_is_killed(start: Start, way: Way, name: str) -> None:
     """A thread, or an async function that blocks the loop. Other calls go to a new process."""
     bridge = await start(init=QUICK)
     async with caller(bridge, way) as tools:
@@ -229,7 +223,7 @@ async def test_a_broken_python3_provider_of_the_user_is_ignored(start: Start, pr
 
 
 @pytest.mark.slow
-async def test_a_python_without_the_packages_is_reported_with_what_is_missing(
+async def test_a_python_without_the_packages_is_reported(
     spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
 ) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
@@ -255,7 +249,7 @@ async def test_a_python_without_the_packages_is_reported_with_what_is_missing(
 
 
 @pytest.mark.slow
-async def test_without_an_environment_the_error_names_the_command_that_creates_it(
+async def test_without_an_environment_the_error_names_the_command(
     spawn_nvim: Callable[..., Awaitable[Nvim]],
 ) -> None:
     nvim = await spawn_nvim(init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ tools = false }})")

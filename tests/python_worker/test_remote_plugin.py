@@ -78,7 +78,7 @@ async def test_a_manifest_with_our_file_changes_nothing(
 
 
 @pytest.mark.slow
-async def test_a_manifest_without_a_working_provider_is_ignored(
+async def test_a_manifest_without_a_provider_is_ignored(
     start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
 ) -> None:
     first = await spawn_nvim(init_lua=f"vim.g.python3_host_prog = [[{sys.executable}]]")

@@ -56,9 +56,7 @@ def test_the_lock_is_installed_once(tmp_path: Path, lock: Path, path: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_packages_of_the_user_are_added_once_and_again_when_their_file_has_changed(
-    tmp_path: Path, lock: Path, packages: Path, path: str
-) -> None:
+def test_packages_of_the_user_are_added_once(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
     directory = tmp_path / "data" / "venv"
     wanted = ("--packages", str(packages))
     assert run(directory, lock, path=path).returncode == 0
@@ -79,9 +77,7 @@ def test_packages_of_the_user_are_added_once_and_again_when_their_file_has_chang
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_packages_that_conflict_with_the_lock_are_refused(
-    tmp_path: Path, lock: Path, packages: Path, path: str
-) -> None:
+def test_packages_that_conflict_are_refused(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
     """Nothing changes; the file is named."""
     directory = tmp_path / "venv"
     assert run(directory, lock, "--packages", str(packages), path=path).returncode == 0
@@ -134,7 +130,7 @@ def test_an_old_python_is_an_error_that_says_what_to_install(tmp_path: Path, loc
 
 
 @pytest.mark.slow
-def test_the_last_line_has_the_reason_of_a_failure(
+def test_the_last_line_says_why_it_failed(
     tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = tmp_path / "missing.lock"
@@ -152,9 +148,7 @@ def test_the_last_line_has_the_reason_of_a_failure(
 
 
 @pytest.mark.slow
-def test_no_module_of_the_working_directory_is_run(
-    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_module_of_the_project_is_run(tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trap = tmp_path / "project"
     trap.mkdir()
     for name in ("json", "importlib", "site", "venv", "subprocess"):

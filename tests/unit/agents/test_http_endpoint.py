@@ -75,7 +75,7 @@ async def test_a_session_is_unknown_at_another_endpoint(bridge: Served, agent: A
         ({"Content-Length": "104857600"}, 413),
     ],
 )
-async def test_a_wrong_token_host_or_origin_or_a_large_body_is_refused(
+async def test_a_wrong_head_or_a_large_body_is_refused(
     agent: Agent, headers: dict[str, str], status: int
 ) -> None:
     async with await agent.post(request("initialize"), **headers) as response:
@@ -104,9 +104,7 @@ async def test_a_probe_for_a_later_protocol_version_is_answered_and_changes_noth
     assert "result" in placed
 
 
-async def test_the_editor_is_notified_when_an_agent_opens_a_stream_sends_something_and_leaves(
-    bridge: Served, agent: Agent
-) -> None:
+async def test_the_editor_is_notified_of_streams_notifications_and_ends(bridge: Served, agent: Agent) -> None:
     """Losing the stream for a moment is not reported."""
     await agent.initialize()
     assert bridge.editor.agent_events == []
@@ -191,9 +189,7 @@ async def test_a_push_reaches_one_session_or_all_sessions_of_an_agent(bridge: Se
             assert (await next_event(two))["method"] == "after"
 
 
-async def test_a_session_is_the_same_after_a_restart_and_is_reported_again(
-    bridge: Served, agent: Agent
-) -> None:
+async def test_a_session_survives_a_restart_and_is_reported_again(bridge: Served, agent: Agent) -> None:
     await agent.initialize()
     key = await agent.session_key()
     async with served(bridge.parts.settings, endpoints=(HTTP,), boot="again") as later:

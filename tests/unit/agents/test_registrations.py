@@ -132,9 +132,7 @@ async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, o
         assert states(bridge) == []
 
 
-async def test_a_registration_that_ends_before_its_answer_is_removed(
-    bridge: Served, opencode: OpenCode
-) -> None:
+async def test_a_registration_that_ends_too_early_is_removed(bridge: Served, opencode: OpenCode) -> None:
     opencode.connect_seconds = 0.5
     want(bridge, opencode.url)
     await eventually(lambda: opencode.configs)
@@ -142,9 +140,7 @@ async def test_a_registration_that_ends_before_its_answer_is_removed(
     await eventually(lambda: opencode.entries["nvim-tools"] == "disabled")
 
 
-async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(
-    bridge: Served, opencode: OpenCode
-) -> None:
+async def test_a_process_that_takes_the_port_gets_no_valid_token(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
     await opencode.stop()
@@ -153,9 +149,7 @@ async def test_a_process_that_takes_the_port_of_a_server_finds_no_valid_token(
         assert await agent.status(INITIALIZE) == 401
 
 
-async def test_a_server_that_was_restarted_is_registered_again_by_another_token(
-    bridge: Served, opencode: OpenCode
-) -> None:
+async def test_a_restarted_server_is_registered_with_a_new_token(bridge: Served, opencode: OpenCode) -> None:
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
     opencode.entries.clear()
@@ -180,9 +174,7 @@ async def test_checks_of_an_unreachable_server_stop_until_it_is_configured_again
     assert count == 1
 
 
-async def test_a_server_that_is_named_again_is_registered_after_its_disconnect(
-    bridge: Served, opencode: OpenCode
-) -> None:
+async def test_a_server_is_registered_again_after_its_disconnect(bridge: Served, opencode: OpenCode) -> None:
     """Its own entry is not mistaken for a foreign one."""
     want(bridge, opencode.url)
     await becomes(bridge, "connected")
@@ -220,9 +212,7 @@ async def test_an_entry_of_an_earlier_bridge_is_replaced(bridge: Served, opencod
         (lambda: web.Response(status=307, headers={"Location": "http://127.0.0.1:1/"}), "status 307"),
     ],
 )
-async def test_a_server_that_is_not_opencode_is_reported(
-    bridge: Served, opencode: OpenCode, wrong: Any, fault: str
-) -> None:
+async def test_another_server_is_reported(bridge: Served, opencode: OpenCode, wrong: Any, fault: str) -> None:
     opencode.wrong = wrong
     want(bridge, opencode.url)
     await becomes(bridge, "waiting", fault)
@@ -232,9 +222,7 @@ async def test_a_server_that_is_not_opencode_is_reported(
 @pytest.mark.parametrize(
     "entry", ["x", {"status": "failed", "error": "\x1b]0;x\x07\n\u202ex"}, {"error": ["x"]}, None]
 )
-async def test_a_registration_that_fails_leaves_no_valid_token(
-    bridge: Served, opencode: OpenCode, entry: Any
-) -> None:
+async def test_a_failed_registration_leaves_no_token(bridge: Served, opencode: OpenCode, entry: Any) -> None:
     opencode.wrong = lambda: web.json_response({"nvim-tools": entry})
     want(bridge, opencode.url)
     await becomes(bridge, "waiting", "it could not connect")
@@ -244,7 +232,7 @@ async def test_a_registration_that_fails_leaves_no_valid_token(
         assert await agent.status(call("nvim_echo")) == 401
 
 
-async def test_a_server_of_another_user_gets_no_request(
+async def test_a_server_of_others_gets_no_request(
     bridge: Served, opencode: OpenCode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, port = tmp_path / "tcp", int(opencode.url.rpartition(":")[2])

@@ -50,9 +50,7 @@ async def bridge(endpoint: AgentEndpoint) -> AsyncIterator[Served]:
         yield running
 
 
-async def test_an_agent_probes_connects_disconnects_and_connects_again(
-    bridge: Served, endpoint: AgentEndpoint
-) -> None:
+async def test_an_agent_probes_connects_and_connects_again(bridge: Served, endpoint: AgentEndpoint) -> None:
     """It gets a new id each time."""
     assert bridge.editor.reports == [("endpoints", {"open": ["web", "pipe"], "failed": {}})]
     mode = os.lstat(str(endpoint.socket)).st_mode
@@ -98,9 +96,7 @@ OTHERS = ["", "Nonce x", f"Bearer {TOKEN}", f"Nonce {HTTP.token}", f"Bearer {HTT
 
 
 @pytest.mark.parametrize("credential", [*OTHERS, f"Nonce {PIPE.token[:-1]}"])
-async def test_other_tokens_are_refused_at_the_socket(
-    bridge: Served, endpoint: AgentEndpoint, credential: str
-) -> None:
+async def test_other_tokens_are_refused(bridge: Served, endpoint: AgentEndpoint, credential: str) -> None:
     async with agent_at_socket(replace(endpoint, token="")) as agent:
         agent.headers = {"Authorization": credential}
         assert [await agent.status(INITIALIZE, path=path) for path in ("/mcp", "/health")] == [401, 401]

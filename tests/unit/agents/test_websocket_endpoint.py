@@ -116,9 +116,7 @@ async def test_only_an_offered_subprotocol_is_selected(bridge: Served, http: aio
             assert (await Socket(ws).initialize())["serverInfo"]["name"] == SERVER.name
 
 
-async def test_a_call_that_waits_for_the_user_delays_no_other_call_and_ends_with_the_socket(
-    bridge: Served, agent: Socket
-) -> None:
+async def test_a_waiting_call_delays_no_other_and_ends_with_the_socket(bridge: Served, agent: Socket) -> None:
     opened, running = bridge.add_gate("diff")
     bridge.editor.offers.of["tools"]["diff"].agent = "socket"
     await agent.initialize()

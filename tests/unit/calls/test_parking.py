@@ -152,9 +152,7 @@ async def test_without_a_way_to_the_client_a_question_is_answered_with_an_error(
 
 
 @pytest.mark.parametrize("lost", [False, True])
-async def test_a_question_answered_in_the_editor_is_withdrawn_from_the_client(
-    bench: Bench, lost: bool
-) -> None:
+async def test_a_question_answered_in_the_editor_is_withdrawn(bench: Bench, lost: bool) -> None:
     bench.editor.lose_wakes = lost
     client = Client(1_000)
     assert (await bench.run("withdrawn", client)).text == "continued"

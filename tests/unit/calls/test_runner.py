@@ -194,7 +194,7 @@ async def test_calls_wait_while_a_prompt_is_open_and_run_when_it_closes(bench: B
 
 
 @pytest.mark.parametrize(("mode", "reason"), [(None, "busy: no answer for 2 s"), ("rm", "More")])
-async def test_after_2_s_the_error_says_why_the_editor_does_not_answer(
+async def test_after_2_s_an_error_says_why_nobody_answers(
     bench: Bench, mode: str | None, reason: str
 ) -> None:
     bench.editor.silent, bench.editor.blocking_mode = mode is None, mode
@@ -268,9 +268,7 @@ async def test_the_bridge_ends_a_call_2_s_after_a_missed_approval_deadline(bench
 
 
 @pytest.mark.parametrize(("pause", "reason"), [(0, None), (1, None), (1, "client"), (1, "session_closed")])
-async def test_cancelling_the_task_cancels_the_tool_once(
-    bench: Bench, pause: int, reason: str | None
-) -> None:
+async def test_cancelling_a_task_cancels_the_tool_once(bench: Bench, pause: int, reason: str | None) -> None:
     """Also before its reply."""
     call = bench.start("late")
     await asyncio.sleep(pause)
@@ -322,7 +320,7 @@ async def test_pending_and_new_calls_end_at_once_when_the_editor_closes(bench: B
         ("waiting for input", 0.5, ["shutdown"]),
     ],
 )
-async def test_stop_ends_a_call_in_every_state(
+async def test_stop_ends_calls_in_any_state(
     bench: Bench, state: str, pause: float, reasons: list[str]
 ) -> None:
 
@@ -462,9 +460,7 @@ async def test_a_failed_request_reports_its_reason(bench: Bench) -> None:
 
 @pytest.mark.parametrize("verb", ["execute", "get_result"])
 @pytest.mark.parametrize("fault", [EditorError, LuaError])
-async def test_an_unreadable_reply_fails_the_call_and_cancels_the_tool(
-    bench: Bench, verb: str, fault: type[Exception]
-) -> None:
+async def test_an_unreadable_reply_fails_the_call(bench: Bench, verb: str, fault: type[Exception]) -> None:
     bench.use(editor := Garbling(bench.editor.settings))
     editor.verb, editor.garbled, editor.lose_wakes = verb, fault, True
     editor.add_tool("slow", after(5))

@@ -82,7 +82,7 @@ def write_instance(directory: Path, name: str = "one", **fields: Any) -> None:
         ("", ":McpTools restart"),
     ],
 )
-def test_an_instance_file_with_an_invalid_url_is_ignored_or_an_error_with_advice(
+def test_an_invalid_url_is_ignored_or_an_error(
     instances: Path, tmp_path: Path, url: str, message: str
 ) -> None:
     write_instance(instances, url=url, root=str(tmp_path))
@@ -101,9 +101,7 @@ def silent(tmp_path: Path) -> Iterator[str]:
         yield str(path)
 
 
-def test_the_surrounding_editor_is_chosen_if_its_project_contains_the_directory(
-    instances: Path, tmp_path: Path, silent: str
-) -> None:
+def test_the_surrounding_editor_of_a_project_is_chosen(instances: Path, tmp_path: Path, silent: str) -> None:
     projects = {"/here": tmp_path, "/too": tmp_path, "/away": tmp_path / "away"}
     for focused, (address, root) in enumerate(projects.items()):
         write_instance(instances, address[1:], socket=address, root=str(root), focused_at=focused)

@@ -80,7 +80,7 @@ def test_a_shim_is_replaced_by_the_program_that_it_runs(
     assert entry["command"] == (base if found == "base" else sys.executable)
 
 
-def test_a_missing_library_is_named(
+def test_missing_packages_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "tomlkit", None)

@@ -59,9 +59,7 @@ def undo(client: AiClient, scope: change.ConfigLevel = "user", root: Path = Path
 
 @pytest.mark.parametrize("name", CLIENTS)
 @pytest.mark.parametrize("server", [SERVER, HTTP, Http(HTTP.url, TOKEN, "NVIM_TOKEN")])
-def test_every_client_is_connected_once_and_disconnected_without_a_trace(
-    name: str, server: Stdio | Http, tmp_path: Path
-) -> None:
+def test_every_client_is_connected_and_disconnected(name: str, server: Stdio | Http, tmp_path: Path) -> None:
     """In a new file, on both levels."""
     client = CLIENTS[name]
     for scope in client.files:
@@ -80,9 +78,7 @@ def test_every_client_is_connected_once_and_disconnected_without_a_trace(
         assert change.remove_entry(client, scope, tmp_path).is_empty
 
 
-def test_a_directory_that_only_neovim_has_used_is_no_installed_client(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_directory_of_neovim_is_no_installed_client(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(home))
     copilot = CLIENTS["copilot-cli"]
     discovery = home / ".copilot" / "ide"
@@ -93,9 +89,7 @@ def test_a_directory_that_only_neovim_has_used_is_no_installed_client(
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_an_absolute_path_in_a_variable_moves_the_file(
-    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_moves_the_file(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, file = VARIABLES[variable]
     client = CLIENTS[name]
     usual = change.add_entry(client, SERVER, "user", tmp_path).path
@@ -218,9 +212,7 @@ JSON = '{"%s": {"%s": {"command": "old", "args": [], "disabled": true, "env": {"
         ("goose", GOOSE, "envs bundled"),
     ],
 )
-def test_fields_that_the_user_has_added_to_the_entry_are_kept(
-    name: str, before: str, fields: str, home: Path
-) -> None:
+def test_fields_that_the_user_has_added_are_kept(name: str, before: str, fields: str, home: Path) -> None:
     client, path = CLIENTS[name], existing(name, before)
 
     def entry() -> Any:
@@ -292,9 +284,7 @@ def test_all_files_are_checked_before_the_first_is_written(home: Path) -> None:
         assert not first.path.exists()
 
 
-def test_a_failure_after_the_first_file_names_what_was_written(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_after_a_file_names_what_was_written(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = change.add_entry(CURSOR, SERVER, "user", Path())
     other = home / "other"
     replace = os.replace
@@ -311,7 +301,7 @@ def test_a_failure_after_the_first_file_names_what_was_written(
     assert not other.exists()
 
 
-def test_a_file_that_changes_during_the_write_is_not_overwritten(
+def test_a_file_that_changes_meanwhile_is_not_overwritten(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = existing("cursor", "{}")
@@ -418,9 +408,7 @@ def test_a_client_without_project_files_is_refused() -> None:
         change.add_entry(CLIENTS["goose"], SERVER, "project", Path())
 
 
-def test_files_that_git_tracks_or_would_track_are_recognized(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_git_would_track_are_recognized(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the repository's configuration runs or a variable says."""
     file = tmp_path / ".mcp.json"
     assert not change.is_for_git(file)
@@ -455,7 +443,7 @@ def test_git_fetches_no_missing_object(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_git_in_a_directory_of_the_project_is_not_run(
+def test_git_in_directories_of_the_project_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(tmp_path, "init", "-q")
@@ -469,7 +457,7 @@ def test_git_in_a_directory_of_the_project_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_without_an_answer_of_git_a_repository_is_assumed_to_track_the_file(
+def test_without_git_a_repository_is_assumed_to_track(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error

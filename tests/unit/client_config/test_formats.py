@@ -143,9 +143,7 @@ FOLDED = "extensions:\n    other: >-\n        folded\n        text\n    # not no
         ("extensions: {", INLINE, "}\nz:   1\n"),
     ],
 )
-def test_an_entry_is_added_to_yaml_without_a_change_of_other_lines(
-    before: str, added: str, after: str
-) -> None:
+def test_an_entry_of_yaml_is_added_without_other_changes(before: str, added: str, after: str) -> None:
     path = ("extensions", "nvim-tools")
     changed = yaml.put(before + after, path, ENTRY)
     assert changed.startswith(before)

@@ -130,9 +130,7 @@ async def test_an_answer_with_progress_or_requested_logs_is_a_stream(bridge: Ser
     assert messages[-1]["result"]["content"][0]["text"] == "done"
 
 
-async def test_a_subscription_announces_changes_until_the_client_or_the_bridge_ends_it(
-    bridge: Served,
-) -> None:
+async def test_a_subscription_announces_changes_until_one_side_ends_it(bridge: Served) -> None:
     params = {"notifications": {"toolsListChanged": True}}
     async with await bridge.post_stateless("subscriptions/listen", params) as response:
         stream = events(response)

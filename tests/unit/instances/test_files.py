@@ -181,9 +181,7 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
         assert own_directories(state) == []
 
 
-def test_a_repository_is_not_a_directory_of_instance_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repository_has_no_instance_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clone may have the expected name, and private files with umask 077."""
     clone = tmp_path / "mcp-tools"
     (clone / "sub").mkdir(parents=True, mode=0o700)

@@ -226,9 +226,7 @@ async def test_an_unknown_resource_and_a_silent_editor_refuse_subscriptions(brid
     assert counted(bridge) == 0, "the late subscription is removed"
 
 
-async def test_a_stateless_subscription_confirms_its_resources_and_ends_with_its_stream(
-    bridge: Served,
-) -> None:
+async def test_a_stateless_subscription_ends_with_its_stream(bridge: Served) -> None:
     uris = ["test://a", "test://none", "test://b", "test://a"]
     params = {"notifications": {"resourceSubscriptions": uris, "promptsListChanged": True}}
     async with await bridge.post_stateless("subscriptions/listen", params) as response:

@@ -114,9 +114,7 @@ async def test_results_and_options_of_calls_pass_the_wire(setup: Setup) -> None:
     assert options["timeout"] == 5000
 
 
-async def test_an_error_in_lua_is_logged_and_not_sent_to_the_client(
-    setup: Setup, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_error_in_lua_is_logged_and_not_sent(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
     outcome = await setup.run("throw")
     assert outcome.error.code is Code.EXECUTION_ERROR
     assert "secret" not in outcome.error.message

@@ -183,7 +183,7 @@ async def test_a_port_that_is_in_use_is_an_error_without_the_fallback(nvim: Nvim
         pytest.param({"MCP_PORT": "many"}, "MCP_PORT", marks=pytest.mark.slow),
     ],
 )
-async def test_a_start_error_names_the_variable(
+async def test_an_error_names_the_variable(
     start: Start, variables: dict[str, str | None], named: str
 ) -> None:
     """Exit code 1, no traceback."""
@@ -221,9 +221,7 @@ async def test_a_signal_ends_a_bridge_that_waits_for_the_editor(nvim: Nvim, star
     await nvim.request("nvim_input", "<Esc>")
 
 
-async def test_before_the_first_client_the_sdk_is_not_loaded_and_memory_is_below_45_mb(
-    nvim: Nvim, start: Start
-) -> None:
+async def test_before_the_first_client_memory_is_below_45_mb(nvim: Nvim, start: Start) -> None:
     bridge = await start(nvim.socket)
     await bridge.port()
     about = Path(f"/proc/{bridge.process.pid}")

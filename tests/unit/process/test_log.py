@@ -122,9 +122,7 @@ def test_the_log_file_is_private_and_rotates(tmp_path: Path, pipe: tuple[int, in
     assert (tmp_path / "log.1").stat().st_size == ROTATE_AT
 
 
-def test_bridges_that_share_a_file_lose_no_line_when_it_rotates(
-    tmp_path: Path, pipe: tuple[int, int]
-) -> None:
+def test_bridges_that_share_a_file_lose_no_line(tmp_path: Path, pipe: tuple[int, int]) -> None:
     path = tmp_path / "log"
     path.touch(0o600)
     with path.open("ab") as stream:

@@ -75,7 +75,7 @@ def test_a_tool_call_is_repeated_only_if_it_cannot_have_run(connect: Connect) ->
         assert "unknown" in got["error"]["message"] if id_ == 2 else "result" in got
 
 
-def test_an_unanswered_initialize_is_answered_offline_and_may_be_repeated(
+def test_an_unanswered_initialize_is_answered_offline(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.2, raising=False)
@@ -106,9 +106,7 @@ def test_a_foreign_server_on_the_port_gets_no_token(connect: Connect, serve: Ser
     assert TOKEN not in str(foreign_server.received)
 
 
-def test_an_internal_error_is_the_answer_and_the_next_request_is_served(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_ends_only_its_request(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     client = connect()
     with monkeypatch.context() as patch:
         patch.setattr(BridgeClient, "post", lambda *_, **__: 1 / 0)
@@ -120,9 +118,7 @@ def test_an_internal_error_is_the_answer_and_the_next_request_is_served(
     assert "result" in client.answer(3)
 
 
-def test_a_lost_session_is_opened_again_without_a_request_of_the_client(
-    connect: Connect, serve: Serve
-) -> None:
+def test_a_lost_session_is_opened_again_without_a_request(connect: Connect, serve: Serve) -> None:
     begun, listened = threading.Semaphore(0), threading.Event()
 
     def answer(message: Any) -> tuple[int, str]:
@@ -192,7 +188,7 @@ def test_several_signals_end_the_process_cleanly(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_an_absent_editor_is_searched_for_less_often_until_the_next_request(
+def test_an_absent_editor_is_searched_for_less_often(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pumps, "RETRY_SECONDS", 0.01)
@@ -269,9 +265,7 @@ def check_answered(client: Client) -> None:
     assert time.monotonic() - begun < 2.5
 
 
-def test_requests_wait_for_an_editor_at_the_same_time(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_wait_for_an_editor_together(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pumps, "RESTART_SECONDS", 0.5)
     client = connect(stream=lambda _: (404, ""))
     client.pump._find = lambda: Missing("it is starting", may_start=True)
@@ -283,7 +277,7 @@ def test_requests_wait_for_an_editor_at_the_same_time(
     check_answered(client)
 
 
-def test_requests_wait_for_an_unresponsive_bridge_at_the_same_time(
+def test_requests_wait_for_a_blocked_bridge_together(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.5)

@@ -110,9 +110,7 @@ async def test_an_answer_may_be_as_large_as_a_resource(bridge: Served, transport
 
 
 @on_both
-async def test_an_answer_that_is_too_large_is_refused_and_the_tool_gets_an_error(
-    bridge: Served, transport: str, chunked: bool
-) -> None:
+async def test_an_answer_that_is_too_large_is_an_error(bridge: Served, transport: str, chunked: bool) -> None:
     async with asked(bridge, transport, READ) as client:
         question = await client.receive()
         assert await client.post(answer(question, ANSWER_LIMIT + 1), chunked=chunked) == 413

@@ -101,9 +101,7 @@ def test_the_number_of_files_is_limited(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_full_disk_leaves_no_partial_file_and_an_old_broken_link_is_deleted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     resource = pytest.importorskip("resource")
     store = make(tmp_path)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -17,7 +17,7 @@ from tests.support import model as models
 from tests.support.agents import Workspace
 from tests.support.bridge import Bridge
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import ROOT, Home, Spawn
 from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -40,7 +40,7 @@ Start = Callable[[], Awaitable[Bridge]]
 
 
 @pytest.fixture
-def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Start:
+def start(spawn_nvim: Spawn) -> Start:
     """Starts a bridge whose calls become tasks after 0.5 s."""
     agents.install()
     setup = bridge.with_limits("{}", task_after=500)

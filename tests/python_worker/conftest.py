@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.conftest import nvims
 from tests.support import bridge as support
 from tests.support.bridge import Bridge
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 from tests.support.python_worker import INIT, Way, caller, loaded
 from tests.support.shared import bridge_of
 
@@ -27,7 +27,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 
 @pytest.fixture
-def start(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Callable[..., Awaitable[Bridge]]:
+def start(spawn_nvim: Spawn) -> Callable[..., Awaitable[Bridge]]:
     """Starts a Neovim with the sample tools, and its bridge."""
 
     async def begin(*, init: str = "", **options: Any) -> Bridge:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from mcp_tools_nvim.python_tools import ToolError
 from mcp_tools_nvim.python_tools.bundled.analyze_python import analyze_python
 from tests.support.bridge import Bridge, start
-from tests.support.nvim import Nvim
+from tests.support.nvim import Spawn
 from tests.support.python_worker import caller
 
 SOURCE = '''"""A module."""
@@ -104,9 +103,7 @@ def test_a_syntax_error_names_the_file(source: str) -> None:
 
 
 @pytest.mark.slow
-async def test_unsaved_text_is_read_and_other_files_need_approval(
-    spawn_nvim: Callable[..., Awaitable[Nvim]],
-) -> None:
+async def test_unsaved_text_is_read_and_other_files_need_approval(spawn_nvim: Spawn) -> None:
     bridge: Bridge = await start(spawn_nvim, setup="{ tools = { 'analyze_python' } }")
     cwd = bridge.nvim.home.path / "cwd"
     (cwd / ".git").mkdir()

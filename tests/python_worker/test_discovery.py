@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.bridge import INIT
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
 from tests.support.python_worker import Caller, is_alive, worker_status
 from tests.support.results import eventually
 
-Editor = Callable[..., Awaitable[Nvim]]
+Editor = Spawn
 
 LIST = """
 local tools = probe.registry():list('tools')

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.support.bridge import INIT
-from tests.support.nvim import ROOT, Nvim
+from tests.support.nvim import ROOT, Spawn
 from tests.support.python_worker import Caller
 
 HELP = ROOT / "doc" / "mcp-tools-api.txt"
@@ -31,9 +30,7 @@ def help_modules() -> list[str]:
     return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in blocks if "@mcp_tool" in block]
 
 
-async def test_the_examples_of_readme_and_help_work_unchanged(
-    spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
-) -> None:
+async def test_the_examples_of_readme_and_help_work_unchanged(spawn_nvim: Spawn, tmp_path: Path) -> None:
     assert len(first_tool().splitlines()) == 10
     directory = tmp_path / "mcp_tools"
     directory.mkdir()

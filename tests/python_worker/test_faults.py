@@ -7,14 +7,13 @@ import json
 import os
 import signal
 import venv
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support.bridge import Bridge
+from tests.support.bridge import Start
 from tests.support.environment import lock_hash, pretend
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
 from tests.support.python_worker import (
     AT_WORK,
     INIT,
@@ -26,8 +25,6 @@ from tests.support.python_worker import (
     worker_status,
 )
 from tests.support.results import eventually
-
-Start = Callable[..., Awaitable[Bridge]]
 
 QUICK = "probe.python_worker.GRACE = 100"
 """Shortens the time, in ms, that a cancelled function has to stop."""
@@ -223,9 +220,7 @@ async def test_a_broken_python3_provider_of_the_user_is_ignored(start: Start, pr
 
 
 @pytest.mark.slow
-async def test_a_python_without_the_packages_is_reported(
-    spawn_nvim: Callable[..., Awaitable[Nvim]], tmp_path: Path
-) -> None:
+async def test_a_python_without_the_packages_is_reported(spawn_nvim: Spawn, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False)
     bare = tmp_path / "bare" / "bin" / "python"
     options = f"{{ tools = {{ 'analyze_python' }}, bridge = {{ python = [[{bare}]] }} }}"
@@ -249,9 +244,7 @@ async def test_a_python_without_the_packages_is_reported(
 
 
 @pytest.mark.slow
-async def test_without_an_environment_the_error_names_the_command(
-    spawn_nvim: Callable[..., Awaitable[Nvim]],
-) -> None:
+async def test_without_an_environment_the_error_names_the_command(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ tools = false }})")
     await nvim.lua("probe.core.get()")
     failures = await nvim.wait_for(FAILED)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from tests.support import processes
-from tests.support.bridge import Bridge
-from tests.support.nvim import ROOT, Nvim
+from tests.support.bridge import Start
+from tests.support.nvim import ROOT, Spawn
 from tests.support.python_worker import INIT, SAMPLES, Caller, caller
-
-Start = Callable[..., Awaitable[Bridge]]
 
 OUTSIDE = """
 local path = ...
@@ -59,9 +56,7 @@ async def test_any_pynvim_client_can_call_python_tools(start: Start) -> None:
 
 
 @pytest.mark.slow
-async def test_a_manifest_with_our_file_changes_nothing(
-    start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
-) -> None:
+async def test_a_manifest_with_our_file_changes_nothing(start: Start, spawn_nvim: Spawn) -> None:
     """The file also works in the worker of the manifest."""
     provider = f"vim.g.python3_host_prog = [[{sys.executable}]]"
     first = await spawn_nvim(init_lua=provider)
@@ -78,9 +73,7 @@ async def test_a_manifest_with_our_file_changes_nothing(
 
 
 @pytest.mark.slow
-async def test_a_manifest_without_a_provider_is_ignored(
-    start: Start, spawn_nvim: Callable[..., Awaitable[Nvim]]
-) -> None:
+async def test_a_manifest_without_a_provider_is_ignored(start: Start, spawn_nvim: Spawn) -> None:
     first = await spawn_nvim(init_lua=f"vim.g.python3_host_prog = [[{sys.executable}]]")
     await first.lua("vim.fn.execute('UpdateRemotePlugins')")
 
@@ -90,9 +83,7 @@ async def test_a_manifest_without_a_provider_is_ignored(
     assert await bridge.nvim.lua("return vim.fn.execute('messages')") == ""
 
 
-async def test_starting_the_editor_loads_nothing_for_python_tools(
-    spawn_nvim: Callable[..., Awaitable[Nvim]],
-) -> None:
+async def test_starting_the_editor_loads_nothing_for_python_tools(spawn_nvim: Spawn) -> None:
     nvim = await spawn_nvim(
         init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
     )

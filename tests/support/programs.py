@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from . import processes
 from .bridge import ROOT_TOOLS
-from .nvim import ROOT, Nvim
+from .nvim import ROOT, Nvim, Spawn
 
 SETUP = """
 require('mcp-tools.config').change({{ tools = false }}) -- only those of the test
@@ -28,7 +27,7 @@ sys.excepthook = lambda kind, value, trace: print(kind.__name__, flush=True)
 """
 
 
-async def editor(spawn_nvim: Callable[..., Awaitable[Nvim]], setup: str = "{}", **options: Any) -> Nvim:
+async def editor(spawn_nvim: Spawn, setup: str = "{}", **options: Any) -> Nvim:
     """A Neovim with the tools of tests/e2e/tools.lua, and without a bridge."""
     return await spawn_nvim(init_lua=SETUP.format(setup=setup, tools=ROOT_TOOLS), **options)
 

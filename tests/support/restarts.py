@@ -18,7 +18,7 @@ from typing import Any
 
 from . import processes
 from .bridge import ready
-from .nvim import ROOT, Nvim
+from .nvim import ROOT, Nvim, Spawn
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio"]
 INIT = f"""
@@ -36,8 +36,6 @@ end }})
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "m", "version": "1"}}
 ANSWER_SECONDS = 60.0
 """Time without an answer after which a call is lost."""
-
-Spawn = Callable[..., Awaitable[Nvim]]
 
 
 @dataclass

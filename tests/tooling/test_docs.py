@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ import pytest
 
 from mcp_tools_nvim.errors import Code
 from tests.support import processes
-from tests.support.nvim import ROOT, Home, Nvim
-
-Spawn = Callable[..., Awaitable[Nvim]]
+from tests.support.nvim import ROOT, Home, Nvim, Spawn
 
 GUIDE, API, CLIENT_HELP = (ROOT / "doc" / f"mcp-tools{part}.txt" for part in ("", "-api", "-clients"))
 HELPS = sorted((ROOT / "doc").glob("*.txt"))

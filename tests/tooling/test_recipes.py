@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from mcp_tools_nvim.client_config.known import CLIENTS
 from tests.support import processes
-from tests.support.nvim import ROOT, Nvim
+from tests.support.nvim import ROOT, Nvim, Spawn
 
 API, CLIENT_HELP = ((ROOT / "doc" / f"mcp-tools-{name}.txt").read_text() for name in ("api", "clients"))
 SETUP = """
@@ -29,8 +28,6 @@ package.loaded.bookmarks = {
   all = function() return package.loaded.bookmarks.list end,
 }
 """
-
-Spawn = Callable[..., Awaitable[Nvim]]
 
 
 def recipes() -> dict[str, str]:

@@ -8,15 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support import leaks, processes
-from tests.support.nvim import ROOT, Nvim
-
-Spawn = Callable[..., Awaitable[Nvim]]
+from tests.support.nvim import ROOT, Spawn
 
 
 async def test_directories_of_neovim_are_private_to_the_test(spawn_nvim: Spawn, tmp_path: Path) -> None:

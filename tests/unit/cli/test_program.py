@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -11,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from mcp_tools_nvim.cli import program
-from mcp_tools_nvim.cli.main import run
+
 from mcp_tools_nvim.client_config.client import ConfigLevel
 from mcp_tools_nvim.instances.files import home_of_account
 from tests.support import processes
 from tests.support.nvim import ROOT
+
+from .conftest import Cli
 
 CONSOLE_SCRIPT = f"""#!{sys.executable}
 import sys
@@ -37,90 +38,58 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "project"
 
 
-def install(directory: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Puts a program called `mcp-tools` first on PATH."""
-    directory.mkdir(parents=True)
-    path = directory / "mcp-tools"
-    path.write_text(text)
-    path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{directory}:/usr/bin:/bin")
-    return path
-
-
-def entry(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[list[str], str]:
-    """The command line that `config` prints, and the advice."""
-    assert run(["config", "cursor", *words, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    server = json.loads(printed["text"])["mcpServers"]["nvim-tools"]
-    return [server["command"], *server["args"]], printed["advice"]
-
-
-def test_another_program_of_the_same_name_is_neither_written_nor_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install(tmp_path / "bin", f"#!/bin/sh\ntouch {tmp_path}/ran\n", monkeypatch)
-    command, _ = entry(capsys)
+def test_another_program_of_the_same_name_is_neither_written_nor_run(tmp_path: Path, cli: Cli) -> None:
+    cli.install(tmp_path / "bin", f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    command, _ = cli.entry()
     assert command[1:] == ["-I", str(program.PACKAGE), "stdio"]
     assert Path(command[0]).is_absolute()
-    _, advice = entry(capsys, "--project")
-    assert f"{tmp_path}/bin/mcp-tools is another program" in advice
+    assert f"{tmp_path}/bin/mcp-tools is another program" in cli.entry("--project")[1]
     assert not (tmp_path / "ran").exists()
 
 
-def test_user_settings_get_the_absolute_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = install(tmp_path / "bin", CONSOLE_SCRIPT, monkeypatch)
-    command, advice = entry(capsys)
+def test_user_settings_get_the_absolute_path(tmp_path: Path, cli: Cli) -> None:
+    path = cli.install(tmp_path / "bin", CONSOLE_SCRIPT)
+    command, advice = cli.entry()
     assert command == [str(path), "stdio"]
     assert "PATH" not in advice
 
 
-def test_a_program_in_a_project_or_virtual_environment_is_not_used(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install(project / "bin", CONSOLE_SCRIPT, monkeypatch)
-    assert entry(capsys)[0][1] == "-I"
-    install(tmp_path / "venv" / "bin", CONSOLE_SCRIPT, monkeypatch)
-    (tmp_path / "venv" / "pyvenv.cfg").touch()
-    assert entry(capsys)[0][1] == "-I"
+def test_a_program_in_a_project_or_virtual_environment_is_not_used(project: Path, cli: Cli) -> None:
+    cli.install(project / "bin", CONSOLE_SCRIPT)
+    assert cli.entry()[0][1] == "-I"
+    venv = project.parent / "venv"
+    cli.install(venv / "bin", CONSOLE_SCRIPT)
+    (venv / "pyvenv.cfg").touch()
+    assert cli.entry()[0][1] == "-I"
 
 
-def test_unreadable_directories_of_path_are_ignored(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_directories_of_path_are_ignored(tmp_path: Path, cli: Cli) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    monkeypatch.setenv("PATH", f"/{'x' * 300}/bin:{loop}:/usr/bin:/bin")
-    assert entry(capsys)[0][-1] == "stdio"
+    cli.patch.setenv("PATH", f"/{'x' * 300}/bin:{loop}:/usr/bin:/bin")
+    assert cli.entry()[0][-1] == "stdio"
 
 
-def test_project_settings_get_the_name_of_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command, advice = entry(capsys, "--project")
+def test_project_settings_get_the_name_of_the_command(tmp_path: Path, cli: Cli) -> None:
+    command, advice = cli.entry("--project")
     assert command == ["mcp-tools", "stdio"]
     assert "here it is not: pipx install" in advice
-    install(tmp_path / "bin", CONSOLE_SCRIPT, monkeypatch)
-    assert entry(capsys, "--project")[0] == ["mcp-tools", "stdio"]
-    assert "everyone who has the command mcp-tools on PATH." in entry(capsys, "--project")[1]
+    cli.install(tmp_path / "bin", CONSOLE_SCRIPT)
+    command, advice = cli.entry("--project")
+    assert command == ["mcp-tools", "stdio"]
+    assert "everyone who has the command mcp-tools on PATH." in advice
 
 
-def test_the_written_command_starts_this_program_in_any_directory(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    command, _ = entry(capsys)
-    (tmp_path / "project" / "json.py").write_text("raise SystemExit('ran')\n")
-    done = processes.run([*command[:-1], "--version"], cwd=tmp_path / "project")
+def test_the_written_command_starts_this_program_in_any_directory(project: Path, cli: Cli) -> None:
+    (project / "json.py").write_text("raise SystemExit('ran')\n")
+    done = processes.run([*cli.entry()[0][:-1], "--version"], cwd=project)
     assert (done.returncode, done.stdout.split()[0]) == (0, "mcp-tools")
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])
-def test_a_hook_succeeds_where_the_plugin_is_missing(
-    scope: ConfigLevel, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hook_succeeds_where_the_plugin_is_missing(scope: ConfigLevel, project: Path, cli: Cli) -> None:
     """With 2, the code of Python for a missing file, it would block the prompt."""
-    monkeypatch.setattr(program, "PACKAGE", project.parent / "the user's plugins" / "mcp_tools_nvim")
+    cli.patch.setattr(program, "PACKAGE", project.parent / "the user's plugins" / "mcp_tools_nvim")
     line = program.hook_line(scope, project, "claude")
     for command in (line, ["sh", "-c", shlex.join(line)]):
         done = processes.run(command, stdin=subprocess.DEVNULL)
@@ -130,21 +99,18 @@ def test_a_hook_succeeds_where_the_plugin_is_missing(
         hook.parent.mkdir(parents=True)
         hook.write_text("import sys\nprint(sys.flags.isolated, *sys.argv[1:])\n")
     else:
-        install(project.parent / "a bin", '#!/bin/sh\necho "$@"\n', monkeypatch)
+        cli.install(project.parent / "a bin", '#!/bin/sh\necho "$@"\n')
     for command in (line, ["sh", "-c", shlex.join(line)]):
         done = processes.run(command, stdin=subprocess.DEVNULL)
         assert done.stdout == ("1 claude\n" if scope == "user" else "hook claude\n")
 
 
-def test_hooks_that_look_elsewhere_for_editors_are_reported(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+def test_hooks_that_look_elsewhere_for_editors_are_reported(project: Path, cli: Cli) -> None:
+    cli.patch.delenv("XDG_STATE_HOME", raising=False)
     for home, is_reported in ((project.parent, True), (Path(home_of_account()), False)):
-        monkeypatch.setenv("HOME", str(home))
+        cli.patch.setenv("HOME", str(home))
         for client in ("claude-code", "codex"):
-            assert run(["connect", client, "--hooks", "--dry-run", "--json"]) == 0
-            advice = json.loads(capsys.readouterr().out)["advice"]
+            advice = cli.json("connect", client, "--hooks", "--dry-run")["advice"]
             assert (f"below {home_of_account()}" in advice) is is_reported
             assert ("choose Restart in `/daemon`" in advice) is (is_reported and client == "codex")
 

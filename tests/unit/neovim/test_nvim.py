@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -27,7 +27,7 @@ from mcp_tools_nvim.values import (
     Settings,
 )
 from tests.support.memory import Seen
-from tests.support.nvim import Nvim
+from tests.support.nvim import Nvim, Spawn
 
 WIRE = Path(__file__).resolve().parents[2] / "support" / "wire.lua"
 INFO = HelloInfo(1, 2, 3, "none", {"bridge": "b"})
@@ -50,7 +50,7 @@ class Setup:
 
 
 @pytest.fixture
-async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
+async def nvim(spawn_nvim: Spawn) -> Nvim:
     return await spawn_nvim(init_lua=f"dofile([[{WIRE}]])")
 
 

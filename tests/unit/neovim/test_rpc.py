@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,9 +14,7 @@ import pytest
 
 from mcp_tools_nvim.errors import EditorError, EditorGoneError, LuaError, NoAnswerError
 from mcp_tools_nvim.neovim.rpc import Channel, connect
-from tests.support.nvim import Home, Nvim
-
-Spawn = Callable[..., Awaitable[Nvim]]
+from tests.support.nvim import Home, Spawn
 
 
 class Peer:

@@ -18,7 +18,7 @@ from mcp_tools_nvim.process.lifecycle import _installed
 from mcp_tools_nvim.process.ports import listen
 from tests.support import processes
 from tests.support.mounts import alive
-from tests.support.nvim import ROOT, Home, Nvim
+from tests.support.nvim import ROOT, Home, Nvim, Spawn
 from tests.support.served import eventually
 
 WIRE = ROOT / "tests" / "support" / "wire.lua"
@@ -68,7 +68,7 @@ class Bridge:
 
 
 @pytest.fixture
-async def nvim(spawn_nvim: Callable[..., Awaitable[Nvim]]) -> Nvim:
+async def nvim(spawn_nvim: Spawn) -> Nvim:
     return await spawn_nvim(init_lua=f"dofile([[{WIRE}]])")
 
 

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.bridge import Bridge
-from tests.support.raw import SESSION_VERSION, STATELESS_META, STATELESS_VERSION, Raw, initialize_params
+from tests.support.raw import SESSION_VERSION, STATELESS_META, STATELESS_VERSION, Raw
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -26,20 +26,14 @@ async def raw(bridge: Bridge) -> AsyncIterator[Raw]:
         yield client
 
 
-async def test_discover_is_answered_before_anything_else(raw: Raw) -> None:
-    async with asyncio.timeout(SOON):
-        head = {"MCP_Protocol_Version": STATELESS_VERSION, "Mcp_Method": "server/discover"}
-        status, answer = await raw.send(raw.message("server/discover", {"_meta": META}), **head)
-    assert (status, answer["result"]["supportedVersions"]) == (200, [STATELESS_VERSION])
+VERSION = "MCP-Protocol-Version"
 
 
 @pytest.mark.parametrize(
     ("headers", "code"),
     [
-        ({}, -32600),
-        ({"MCP-Protocol-Version": SESSION_VERSION}, -32600),
-        ({"MCP-Protocol-Version": STATELESS_VERSION}, -32602),
-        ({"MCP-Protocol-Version": STATELESS_VERSION, "Mcp-Method": "server/discover"}, -32602),
+        *(({}, -32600), ({VERSION: SESSION_VERSION}, -32600), ({VERSION: STATELESS_VERSION}, -32602)),
+        ({VERSION: STATELESS_VERSION, "Mcp-Method": "server/discover"}, -32602),
     ],
     ids=["no headers", "version with sessions", "version alone", "no envelope"],
 )
@@ -48,18 +42,6 @@ async def test_a_malformed_discover_is_refused_at_once(raw: Raw, headers: dict[s
     async with asyncio.timeout(SOON):
         status, answer = await raw.send(raw.message("server/discover", {}), **headers)
     assert (status, answer["error"]["code"]) == (400, code)
-
-
-async def test_the_version_header_may_come_with_initialize_or_be_missing(raw: Raw) -> None:
-    for version in (SESSION_VERSION, "2025-06-18", None):
-        message = raw.message("initialize", initialize_params())
-        status, answer = await raw.send(message, MCP_Protocol_Version=version)
-        assert (status, answer["result"]["protocolVersion"]) == (200, SESSION_VERSION)
-    await raw.initialize()
-    for version in (SESSION_VERSION, None):
-        status, answer = await raw.send(raw.message("tools/list"), MCP_Protocol_Version=version)
-        assert status == 200, answer
-        assert answer["result"]["tools"]
 
 
 @pytest.mark.parametrize("era", ["sessions", "stateless"])

@@ -25,45 +25,36 @@ FACTS = release.facts(ROOT)
 # What the registry's schema of 2025-12-11 and its other rules require of the fields in our entry.
 TITLE = {"type": "string", "minLength": 1, "maxLength": 100}
 VERSION = {"type": "string", "maxLength": 255, "pattern": r"^\d+\.\d+\.\d+"}
-ENTRY: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["$schema", "name", "description", "version", "packages"],
-    "properties": {
-        "$schema": {"pattern": r"^https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\."},
-        "name": {"maxLength": 200, "pattern": "^io\\.github\\.[A-Za-z0-9-]+/[A-Za-z0-9._-]+$"},
-        "title": TITLE,
-        "description": TITLE,
-        "version": VERSION,
-        "repository": {
-            "required": ["url", "source"],
-            "properties": {
-                "url": {"pattern": "^https://github\\.com/[^/]+/[^/]+$"},
-                "source": {"const": "github"},
-            },
-        },
-        "packages": {
-            "items": {
-                "additionalProperties": False,
-                "required": ["registryType", "identifier", "transport", "version"],
-                "properties": {
-                    "registryType": {"const": "pypi"},
-                    "registryBaseUrl": {"const": "https://pypi.org"},
-                    "identifier": {"type": "string"},
-                    "version": VERSION,
-                    "runtimeHint": {"const": "uvx"},
-                    "transport": {"const": {"type": "stdio"}},
-                    "packageArguments": {
-                        "items": {
-                            "required": ["type", "value"],
-                            "properties": {"type": {"const": "positional"}, "value": {"type": "string"}},
-                        }
-                    },
-                },
-            }
-        },
-    },
-}
+
+
+def entry(required: str, **fields: dict[str, Any]) -> dict[str, Any]:
+    """An object with these fields only."""
+    return {"additionalProperties": False, "required": required.split(), "properties": fields}
+
+
+ARGUMENT = {"type": {"const": "positional"}, "value": {"type": "string"}}
+PACKAGE = entry(
+    "registryType identifier transport version",
+    registryType={"const": "pypi"},
+    registryBaseUrl={"const": "https://pypi.org"},
+    identifier={"type": "string"},
+    version=VERSION,
+    runtimeHint={"const": "uvx"},
+    transport={"const": {"type": "stdio"}},
+    packageArguments={"items": {"required": ["type", "value"], "properties": ARGUMENT}},
+)
+REPOSITORY = {"url": {"pattern": "^https://github\\.com/[^/]+/[^/]+$"}, "source": {"const": "github"}}
+SCHEMA = {"pattern": r"^https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\."}
+ENTRY = {"type": "object"} | entry(
+    "$schema name description version packages",
+    name={"maxLength": 200, "pattern": "^io\\.github\\.[A-Za-z0-9-]+/[A-Za-z0-9._-]+$"},
+    title=TITLE,
+    description=TITLE,
+    version=VERSION,
+    repository={"required": ["url", "source"], "properties": REPOSITORY},
+    packages={"items": PACKAGE},
+    **{"$schema": SCHEMA},
+)
 
 
 def test_every_file_names_the_same_version() -> None:
@@ -94,18 +85,14 @@ def test_the_rockspec_contains_every_file_of_the_plugin(nvim_program: Path, tmp_
     found = {str(each.relative_to(share)) for each in share.rglob("*") if each.is_file()}
     lua = [each for each in (ROOT / "lua").rglob("*") if each.is_file() and "__pycache__" not in each.parts]
     assert found == {str(each.relative_to(ROOT / "lua")) for each in lua}
-    for name in (
-        "bridge/mcp_tools_nvim/__main__.py",
-        "scripts/install-env",
-        "plugin/mcp-tools.lua",
-        "conf/requirements.lock",
-    ):
-        assert (rock / name).is_file()
+    needed = (
+        "bridge/mcp_tools_nvim/__main__.py scripts/install-env plugin/mcp-tools.lua conf/requirements.lock"
+    )
+    assert all((rock / name).is_file() for name in needed.split())
     # Names that LuaRocks itself uses in the directory of a rock.
     assert not {"lua", "lib", "rock_manifest"} & set(spec["build"]["copy_directories"])
-    done = processes.run(
-        [sys.executable, rock / "scripts" / "install-env", "--check", "--dir", tmp_path / "env"]
-    )
+    program = rock / "scripts" / "install-env"
+    done = processes.run([sys.executable, program, "--check", "--dir", tmp_path / "env"])
     assert (done.returncode, done.stderr) == (1, "")
 
 
@@ -132,9 +119,8 @@ def test_a_release_writes_its_version_everywhere_once(tmp_path: Path) -> None:
     assert set(release.versions(tmp_path).values()) == {FACTS.version}
     assert cut("9.8.7").returncode == 0
     assert set(release.versions(tmp_path).values()) == {"9.8.7"}
-    assert re.search(
-        r"## \[Unreleased\]\n\n## \[9\.8\.7\] - \d{4}-\d\d-\d\d\n\n- New\.\n\n## ", log.read_text()
-    )
+    section = r"## \[Unreleased\]\n\n## \[9\.8\.7\] - \d{4}-\d\d-\d\d\n\n- New\.\n\n## "
+    assert re.search(section, log.read_text())
     assert release.facts(tmp_path).server_name == "io.github.some-body/mcp-tools-nvim"
     assert "OWNER" not in (tmp_path / "README.md").read_text()
     assert "mcp-name: io.github.some-body/mcp-tools-nvim" in (tmp_path / "README.md").read_text()
@@ -168,11 +154,8 @@ def test_workflows_run_what_exists() -> None:
     """Every command of a workflow that belongs to the project is a target of the Makefile or a file."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    commands = [
-        command
-        for path in workflows
-        for command in re.findall(r"^\s*- run: (make \S+|\.\S+)", path.read_text(), re.MULTILINE)
-    ]
+    texts = "".join(path.read_text() for path in workflows)
+    commands = re.findall(r"^\s*- run: (make \S+|\.\S+)", texts, re.MULTILINE)
     assert {".ci/run", "make test-quick", "make dist"} <= set(commands)
     for command in commands:
         program, _, target = command.partition(" ")
@@ -181,9 +164,7 @@ def test_workflows_run_what_exists() -> None:
 
 PYTHON_LOCKS = ["requirements.lock", "requirements-dev.lock", "scripts/nvim-pypi.lock", "bench/serena.lock"]
 DEBIAN_LOCKS = ["scripts/nvim-sid.lock", "scripts/luacheck.lock", "bench/wrk.lock"]
-NPM_LOCKS = [
-    f"{directory}/package-lock.json" for directory in ("tests/npm", "tests/clients/npm", "bench/npm")
-]
+NPM_LOCKS = [f"{name}/package-lock.json" for name in ("tests/npm", "tests/clients/npm", "bench/npm")]
 
 
 def pins(name: str) -> dict[str, str]:

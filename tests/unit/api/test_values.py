@@ -20,19 +20,11 @@ from tests.support.nvim import ROOT
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"arguments": {"x": {1, 2}}}, TypeError),
-        ({"arguments": {"x": b"bytes"}}, TypeError),
-        ({"arguments": {1: 2}}, TypeError),
-        ({"arguments": [1]}, TypeError),
+        *(({"arguments": wrong}, TypeError) for wrong in ({"x": {1, 2}}, {"x": b"bytes"}, {1: 2}, [1])),
         ({"arguments": {"x": "\udcff"}}, ValueError),
-        ({"name": None}, TypeError),
-        ({"timeout": "5"}, TypeError),
-        ({"timeout": True}, TypeError),
-        ({"timeout": -1}, ValueError),
-        ({"socket": ""}, ValueError),
-        ({"socket": 7}, TypeError),
-        ({"on_elicit": {"answer": 1}}, TypeError),
-        ({"on_progress": "print"}, TypeError),
+        *(({"name": None}, TypeError), ({"timeout": "5"}, TypeError), ({"timeout": True}, TypeError)),
+        *(({"timeout": -1}, ValueError), ({"socket": ""}, ValueError), ({"socket": 7}, TypeError)),
+        *(({"on_elicit": {"answer": 1}}, TypeError), ({"on_progress": "print"}, TypeError)),
         ({"arguments": {"value": 1}, "value": 2}, TypeError),
     ],
 )

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-
 from mcp_tools_nvim.cli.show import Exit
 from tests.support import processes
 
@@ -32,8 +31,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["connect", "zed", "--http", "--env", "NVIM_TOKEN", "--yes"], "Zed supports no variables"),
         (["config", "copilot-cli", "--http", "--env", "NVIM_TOKEN"], "Copilot CLI supports no variables"),
         (["connect", "cursor", "--env", "NVIM_TOKEN", "--yes"], "only --http uses a token"),
-        *((["connect", "cursor", "--http", "--env", name, "--yes"], "not a valid variable") for name in ("A B", "")),
-        *((["call", "echo", f'{{"value": {value}}}'], "not valid JSON") for value in ("NaN", "1e999", r'"\ud800"')),
+        *(
+            (["connect", "cursor", "--http", "--env", name, "--yes"], "not a valid variable")
+            for name in ("A B", "")
+        ),
+        *(
+            (["call", "echo", f'{{"value": {value}}}'], "not valid JSON")
+            for value in ("NaN", "1e999", r'"\ud800"')
+        ),
         (["config", "goose", "--project"], "no project configuration"),
     ],
 )

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from mcp_tools_nvim.cli import program
-
 from mcp_tools_nvim.client_config.client import ConfigLevel
 from mcp_tools_nvim.instances.files import home_of_account
 from tests.support import processes

@@ -21,13 +21,9 @@ from tests.support.served import Served, served
 VERSIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 OBJECT = {"type": "object"}
 RESULTS: dict[str, Any] = {
-    "text": "a text",
-    "empty_text": "",
+    "text": "a text", "empty_text": "", "nothing": None, "list": [1, "a text"], "number": 5,
     "special_text": 'ä€😀 "quoted" \\ \n\t\x00\x7f\u2028 a text {"a": "value"}',
-    "nothing": None,
     "object": {"a": [None, 1, 1.5, True, "ü", {}], "b": {"c": None}},
-    "list": [1, "a text"],
-    "number": 5,
 }
 
 
@@ -76,16 +72,14 @@ async def test_results_are_the_same_to_the_byte(version: str) -> None:
     assert runs == [name for name in RESULTS for _ in range(4)] + ["fail", "fail"]
 
 
+METAS = [{"progressToken": [1]}, {"progressToken": None}, []]
+
+
 @pytest.mark.parametrize(
     "params",
     [
-        {},
-        {"name": 5},
-        {"name": "nvim_text", "arguments": []},
-        {"name": "nvim_text", "_meta": {"progressToken": [1]}},
-        {"name": "nvim_text", "_meta": {"progressToken": None}},
-        {"name": "nvim_text", "_meta": []},
-        {"name": "nvim_text", "task": 1},
+        *({}, {"name": 5}, {"name": "nvim_text", "arguments": []}, {"name": "nvim_text", "task": 1}),
+        *({"name": "nvim_text", "_meta": meta} for meta in METAS),
     ],
 )
 async def test_a_malformed_call_is_refused_before_the_tool_runs(params: dict[str, Any]) -> None:
@@ -107,18 +101,10 @@ values = st.recursive(
 )
 objects = st.dictionaries(st.text(max_size=5), values, max_size=3)
 tokens = st.fixed_dictionaries({}, optional={"progressToken": scalars | values, "progress_token": values})
-calls = st.fixed_dictionaries(
-    {},
-    optional={
-        "name": st.text(max_size=5) | scalars,
-        "arguments": objects | values,
-        "_meta": tokens | objects | values,
-        "meta": values,
-        "task": values,
-        "inputResponses": values,
-        "requestState": values,
-    },
-)
+known = {"name": st.text(max_size=5) | scalars, "arguments": objects | values}
+known["_meta"] = tokens | objects | values
+others = dict.fromkeys(("meta", "task", "inputResponses", "requestState"), values)
+calls = st.fixed_dictionaries({}, optional=known | others)
 
 
 @given(calls)

@@ -18,13 +18,7 @@ from tests.support.memory import FailError, ToolContext
 from tests.support.nvim import ROOT
 from tests.support.served import Served, events, eventually, next_event, served
 
-FAILURES = {
-    "denied": Code.ACCESS_DENIED,
-    "missing": Code.NOT_FOUND,
-    "large": Code.TOO_LARGE,
-    "slow": Code.TIMEOUT,
-    "broken": Code.EXECUTION_ERROR,
-}
+FAILURES = {"large": Code.TOO_LARGE, "slow": Code.TIMEOUT, "broken": Code.EXECUTION_ERROR}
 
 
 def text(ctx: ToolContext, params: dict[str, Any]) -> str:

@@ -72,23 +72,14 @@ async def test_hello_reads_known_settings(nvim: Nvim, editor: NvimEditor) -> Non
     await nvim.lua("""probe.wire.settings = { tool_timeout = 7, allowed_hosts = { 'a' },
       instructions = 'i', limits = { calls = 5, new_one = 1 }, new_one = true, allowed_origins = {} }""")
     hello = await editor.hello(INFO)
-    assert hello.settings == Settings(
-        tool_timeout=7, allowed_hosts=("a",), instructions="i", limits=Limits(calls=5)
-    )
+    known = Settings(tool_timeout=7, allowed_hosts=("a",), instructions="i", limits=Limits(calls=5))
+    assert hello.settings == known
     assert (hello.boot, hello.revisions, hello.token) == ("boot-of-the-editor", {"tools": 3}, None)
     again = await editor.hello(HelloInfo(1, 2, 3, "foreign", INFO.versions))
     assert again.token == "new-token"
-    noted = await nvim.lua("return probe.wire.seen[1][2]")
-    assert noted == {
-        "protocol": 1,
-        "pid": 1,
-        "port": 2,
-        "wanted_port": 3,
-        "port_holder": "none",
-        "role": "bridge",
-        "launch": "",
-        "versions": {"bridge": "b"},
-    }
+    numbers = {"protocol": 1, "pid": 1, "port": 2, "wanted_port": 3}
+    texts = {"port_holder": "none", "role": "bridge", "launch": "", "versions": {"bridge": "b"}}
+    assert await nvim.lua("return probe.wire.seen[1][2]") == numbers | texts
 
 
 async def test_an_unchanged_list_is_not_sent_again(setup: Setup) -> None:
@@ -189,15 +180,8 @@ async def test_a_missing_editor_error_names_the_variable(tmp_path: Path) -> None
 
 
 async def test_endpoints_and_pushes_arrive_and_invalid_utf_8_is_replaced(setup: Setup) -> None:
-    endpoint = {
-        "name": "agent",
-        "token": "secret",
-        "transport": "unix",
-        "header": "X-Token",
-        "scheme": "nonce",
-        "socket": "/s",
-        "server": {"name": "n", "version": "1"},
-    }
+    endpoint = {"name": "agent", "token": "secret", "transport": "unix", "header": "X-Token"}
+    endpoint |= {"scheme": "nonce", "socket": "/s", "server": {"name": "n", "version": "1"}}
     assert (await setup.editor.hello(INFO)).endpoints == ()
     await setup.nvim.lua(f"probe.wire.endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}")
     expected = AgentEndpoint(

@@ -36,11 +36,7 @@ def text(result: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize(
     ("transport", "era", "protocol"),
-    [
-        ("http", "stateless", "2026-07-28"),
-        ("http", "sessions", "2025-11-25"),
-        ("sse", "sessions", "2025-11-25"),
-    ],
+    [("http", "stateless", "2026-07-28"), *((each, "sessions", "2025-11-25") for each in ("http", "sse"))],
 )
 async def test_ai_sdk(asking: Bridge, tmp_path: Path, transport: str, era: str, protocol: str) -> None:
     """It lists, runs and stops tools, gets errors, asks the user, and loops over the tools."""

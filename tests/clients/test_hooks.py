@@ -8,7 +8,6 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,15 +57,9 @@ CASES = {
     "copilot": Case("copilot-cli", "", "edit", "path", "old_str", "new_str"),
     "opencode": Case("opencode", "read", "edit", "filePath", "oldString", "newString"),
 }
-OPTIONS = agents.ALONE | {
-    "claude": ("--permission-mode", "acceptEdits", "-p"),
-    "codex": (
-        *agents.ALONE["codex"],
-        "--dangerously-bypass-hook-trust",
-        "--model",
-        "gpt-5.5",
-    ),  # has apply_patch
-}
+PATCHES = ("--dangerously-bypass-hook-trust", "--model", "gpt-5.5")  # has apply_patch
+OPTIONS = agents.ALONE | {"claude": ("--permission-mode", "acceptEdits", "-p")}
+OPTIONS["codex"] = (*agents.ALONE["codex"], *PATCHES)
 """Options before the prompt."""
 
 
@@ -89,9 +82,7 @@ async def test_context_and_diagnostics_reach_the_model(name: str, spawn_nvim: Sp
         env = {key: value for key, value in (agents.environment(home) | own).items() if value}
         plugin = shutil.copytree(PACKAGE, home.make("a plugin") / "mcp_tools_nvim")
         connect = [sys.executable, str(plugin), "connect", case.client, "--hooks", "--yes", "--json"]
-        written: dict[str, Any] = json.loads(
-            await agents.output_of(*connect, cwd=project, env=home.environment())
-        )
+        written = json.loads(await agents.output_of(*connect, cwd=project, env=home.environment()))
         assert written["written"]
         assert bridge.token not in Path(written["hooks"]).read_text()
         model.plan(*case.steps(model, file), Step(text="done"))

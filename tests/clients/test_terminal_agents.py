@@ -22,6 +22,7 @@ from tests.support import model as models
 from tests.support import terminal as terminals
 from tests.support.model import Model, Step
 from tests.support.nvim import Home, Nvim, Spawn
+from tests.support.results import eventually
 from tests.support.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), terminals.needed]  # the first installs the agents
@@ -91,9 +92,7 @@ CASES = {
     "qwen": Case("qwen", read_and_write, ("esc to cancel", "Apply this change?"), waits=True),
     "claude": Case("claude", claude_write, ("Esc to cancel", "esc to interrupt"), "[⧉ 1 line selected]"),
     # It connects automatically only in a directory that the editor names; in others the user types `/ide`.
-    "copilot": Case(
-        "copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", cwd=".", editable=False, waits=True
-    ),
+    "copilot": Case("copilot", copilot_edit, ("esc to cancel",), "@a.txt:2", ".", editable=False, waits=True),
 }
 
 OPENCODE = Case("opencode", lambda *_: [], ("esc interrupt",), "a.txt#2")
@@ -117,9 +116,7 @@ class Stage:
     async def asks(self, text: str, *steps: Step) -> None:
         # Its turn may not be over; after a rejection some do not call the model again.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STILL):
-                while not self.model.done:
-                    await asyncio.sleep(0.02)
+            await eventually(lambda: self.model.done, STILL)
         self.model.plan(*steps)
         for busy in self.case.busy:
             await self.agent.hides(busy, timeout=PATIENCE)
@@ -150,12 +147,9 @@ class Stage:
                 await asyncio.sleep(SETTLED)
 
     async def has(self, text: str) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE / 1000):
-                while self.file.read_text() != text:
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            assert self.file.read_text() == text, await self.agent.screen()
+        with contextlib.suppress(TimeoutError):
+            await eventually(lambda: self.file.read_text() == text, PATIENCE / 1000)
+        assert self.file.read_text() == text, await self.agent.screen()
         lines = "return vim.deep_equal(vim.api.nvim_buf_get_lines(0, 0, -1, false), ...)"
         await self.nvim.wait_for(lines, text.splitlines())
         for busy in self.case.busy:
@@ -207,8 +201,7 @@ async def staged(
     file.write_text(OLD)
     directory = prepare(project) if prepare else project / case.cwd
     setup = f"{{ agents = {{ '{integration}' }} }}"
-    options: dict[str, Any] = {"cwd": project, "args": ["sub/a.txt"]}
-    bridge = await support.start(spawn_nvim, setup=setup, **options)
+    bridge = await support.start(spawn_nvim, setup=setup, cwd=project, args=["sub/a.txt"])
     await bridge.nvim.wait_for(FOUND, timeout=PATIENCE)
     if selected:
         await selects_line_two(bridge.nvim)
@@ -306,12 +299,8 @@ def work_tree(project: Path) -> Path:
     (project / ".git").rmdir()
     person = ("-c", "user.name=Tester", "-c", "user.email=tester@example.org")
     tree = project.parent / "tree"
-    for command in (
-        ("init", "-q"),
-        ("add", "."),
-        (*person, "commit", "-qm", "first"),
-        ("worktree", "add", "-q", str(tree)),
-    ):
+    add, commit = ("worktree", "add", "-q", str(tree)), (*person, "commit", "-qm", "first")
+    for command in (("init", "-q"), ("add", "."), commit, add):
         processes.run(["git", *command], cwd=project, check=True)
     return tree
 
@@ -336,9 +325,8 @@ class Inside:
 
 INSIDE = {
     "claude": Inside("claude", "for shortcuts"),
-    "gemini": Inside(
-        "gemini", "Type your message", requested="look at this"
-    ),  # it accepts tools of root only
+    # It accepts tools of root only.
+    "gemini": Inside("gemini", "Type your message", requested="look at this"),
     "qwen": Inside("qwen", "Type your message"),
     "opencode": Inside("claude", "Ask anything"),
     "copilot": Inside("copilot", "/ commands"),
@@ -355,14 +343,9 @@ async def test_it_has_the_tools_in_the_editors_terminal(name: str, spawn_nvim: S
     async with models.serving() as model:
         directory = agents.program(name, agents.Workspace(home, project, model))
         environment = {"PATH": f"{directory}:{os.environ['PATH']}"}
-        bridge = await support.start(
-            spawn_nvim,
-            setup=f"{{ tools = {{ 'test' }}, agents = {{ '{agent.integration}' }} }}",
-            cwd=project,
-            args=["a.txt"],
-            env=environment,
-        )
-        nvim = bridge.nvim
+        setup = f"{{ tools = {{ 'test' }}, agents = {{ '{agent.integration}' }} }}"
+        options = {"cwd": project, "args": ["a.txt"], "env": environment}
+        nvim = (await support.start(spawn_nvim, setup=setup, **options)).nvim
         await nvim.attach_ui(160, 40)
         await nvim.wait_for(FOUND, timeout=PATIENCE)
         await nvim.request("nvim_command", f"McpTools terminal {name}")

@@ -13,18 +13,15 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SCRIPT = Path(__file__).with_name("typescript.mjs")
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
+SLOW = [
+    *(("v1", "http", "legacy", SESSIONS), ("v1", "sse", "legacy", None), ("v2", "http", "pin", STATELESS)),
+    *(("v2", "http", "legacy", SESSIONS), ("v2", "sse", "legacy", SESSIONS)),
+]
 
 
 @pytest.mark.parametrize(
     ("version", "transport", "mode", "protocol"),
-    [
-        pytest.param("v1", "http", "legacy", SESSIONS, marks=pytest.mark.slow),
-        pytest.param("v1", "sse", "legacy", None, marks=pytest.mark.slow),
-        pytest.param("v2", "http", "legacy", SESSIONS, marks=pytest.mark.slow),
-        ("v2", "http", "auto", STATELESS),
-        pytest.param("v2", "http", "pin", STATELESS, marks=pytest.mark.slow),
-        pytest.param("v2", "sse", "legacy", SESSIONS, marks=pytest.mark.slow),
-    ],
+    [*(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW), ("v2", "http", "auto", STATELESS)],
 )
 async def test_a_typescript_client_can_do_everything(
     bridge: Bridge, tmp_path: Path, version: str, transport: str, mode: str, protocol: str | None
@@ -76,10 +73,8 @@ async def test_a_typescript_client_can_do_everything(
 
         client.send("wait for a change")
         assert await client.line() == "waiting"
-        register = (
-            "mcp_tools.register({ name = ..., description = 'x', execute = function(ctx) ctx('') end })"
-        )
-        await bridge.nvim.lua(register, late)
+        tool = "{ name = ..., description = 'x', execute = function(ctx) ctx('') end }"
+        await bridge.nvim.lua(f"mcp_tools.register({tool})", late)
         try:
             assert f"nvim_{late}" in await client.line()
         finally:

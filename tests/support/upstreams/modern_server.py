@@ -164,17 +164,10 @@ async def over_http(server: Any) -> None:
 
 async def main() -> None:
     """Serves until its input ends."""
-    server: Any = Server(
-        "modern-upstream",
-        version="1.0",
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
-        on_subscriptions_listen=ListenHandler(bus),
-    )
+    functions = (list_tools, call_tool, list_resources, read_resource, list_prompts, get_prompt)
+    handlers: dict[str, Any] = {f"on_{each.__name__}": each for each in functions}
+    handlers["on_subscriptions_listen"] = ListenHandler(bus)
+    server: Any = Server("modern-upstream", version="1.0", **handlers)
     if "http" in sys.argv:
         await over_http(server)
         return

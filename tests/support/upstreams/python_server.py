@@ -19,36 +19,27 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
 
 PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
-NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
-TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+INTEGER: dict[str, Any] = {"type": "integer"}
+
+
+def fields(*required: str, **properties: Any) -> dict[str, Any]:
+    """The schema of an object."""
+    schema = {"type": "object", "properties": properties}
+    return schema | ({"required": list(required)} if required else {})
+
+
+NO_ARGUMENTS = fields()
+TEXT = fields("text", text={"type": "string"})
 
 TOOLS: dict[str, dict[str, Any]] = {
     "echo": {"inputSchema": TEXT, "description": "Echoes.", "annotations": {"readOnlyHint": True}},
-    "add": {
-        "inputSchema": {
-            "type": "object",
-            "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}},
-            "required": ["a"],
-        },
-        "outputSchema": {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]},
-    },
-    "large": {"inputSchema": {"type": "object", "properties": {"bytes": {"type": "integer"}}}},
-    "read": {"inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}}},
+    "add": {"inputSchema": fields("a", a=INTEGER, b=INTEGER | {"default": 2})},
+    "large": {"inputSchema": fields(bytes=INTEGER)},
+    "read": {"inputSchema": fields(path={"type": "string"})},
 }
-for name in [
-    "picture",
-    "fail",
-    "refuse",
-    "count",
-    "hold",
-    "die",
-    "grow",
-    "environment",
-    "ask",
-    "sample",
-    "whisper",
-    "touch",
-]:
+TOOLS["add"]["outputSchema"] = fields("sum", sum=INTEGER)
+PLAIN = "picture fail refuse count hold die grow environment ask sample whisper touch"
+for name in PLAIN.split():
     TOOLS[name] = {"inputSchema": NO_ARGUMENTS}
 
 
@@ -135,7 +126,7 @@ async def list_resources(_: Any, __: Any) -> Any:
     return {"resources": listed, **FRESH}
 
 
-async def list_templates(_: Any, __: Any) -> Any:
+async def list_resource_templates(_: Any, __: Any) -> Any:
     listed = [{"uriTemplate": "test://item/{id}", "name": "item"}]
     return {"resourceTemplates": listed, **FRESH}
 
@@ -150,12 +141,12 @@ async def read_resource(_: Any, params: Any) -> Any:
     return {"contents": contents, **FRESH}
 
 
-async def subscribe(_: Any, params: Any) -> Any:
+async def subscribe_resource(_: Any, params: Any) -> Any:
     note("subscribe", params.uri)
     return {"resultType": "complete"}
 
 
-async def unsubscribe(_: Any, params: Any) -> Any:
+async def unsubscribe_resource(_: Any, params: Any) -> Any:
     note("unsubscribe", params.uri)
     return {"resultType": "complete"}
 
@@ -171,27 +162,21 @@ async def get_prompt(_: Any, params: Any) -> Any:
     return {"messages": [{"role": "user", "content": content}], "resultType": "complete"}
 
 
-async def complete(_: Any, params: Any) -> Any:
+async def completion(_: Any, params: Any) -> Any:
     values = [v for v in ("apple", "apricot", "banana") if v.startswith(params.argument.value)]
     return {"completion": {"values": values, "total": len(values)}, "resultType": "complete"}
 
 
 async def main() -> None:
     """Serves until its input ends."""
-    server: Any = Server(
-        "python-upstream",
-        version="1.0",
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_subscribe_resource=subscribe,
-        on_unsubscribe_resource=unsubscribe,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
-        on_completion=complete,
-    )
+    handlers: dict[str, Any] = {
+        f"on_{each.__name__}": each
+        for each in (
+            *(list_tools, call_tool, list_resources, list_resource_templates, read_resource),
+            *(subscribe_resource, unsubscribe_resource, list_prompts, get_prompt, completion),
+        )
+    }
+    server: Any = Server("python-upstream", version="1.0", **handlers)
     note("started", os.getpid())
     options = server.create_initialization_options(NotificationOptions(True, True, True))
     async with stdio_server() as (read, write):

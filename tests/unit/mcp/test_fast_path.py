@@ -21,7 +21,11 @@ from tests.support.served import Served, served
 VERSIONS = (*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS)
 OBJECT = {"type": "object"}
 RESULTS: dict[str, Any] = {
-    "text": "a text", "empty_text": "", "nothing": None, "list": [1, "a text"], "number": 5,
+    "text": "a text",
+    "empty_text": "",
+    "nothing": None,
+    "list": [1, "a text"],
+    "number": 5,
     "special_text": 'ä€😀 "quoted" \\ \n\t\x00\x7f\u2028 a text {"a": "value"}',
     "object": {"a": [None, 1, 1.5, True, "ü", {}], "b": {"c": None}},
 }

@@ -17,9 +17,12 @@ local function register(name, description, execute, more)
 end
 
 --- Registers a tool without arguments that answers at once.
-local function answers(name, description, make)
-  register(name, description, function(ctx) ctx(make()) end)
+local function answers(name, description, value)
+  register(name, description, function(ctx) ctx(value) end)
 end
+
+--- Registers a tool that takes some time.
+local function runs(name, description, run) register(name, description, nil, { run = run }) end
 
 ---@param ctx table of a `run` tool
 local function pause(ctx)
@@ -28,102 +31,71 @@ end
 
 -- Content ----------------------------------------------------------------------------------------------------------
 
-answers('test_simple_text', 'Answers with text', function() return 'This is a simple text response for testing.' end)
+answers('test_simple_text', 'Answers with text', 'This is a simple text response for testing.')
+answers('test_image_content', 'Answers with an image', content.image(PNG, 'image/png'))
+answers('test_audio_content', 'Answers with audio', content.audio(WAV, 'audio/wav'))
 
-answers('test_image_content', 'Answers with an image', function() return content.image(PNG, 'image/png') end)
+local EMBEDDED = { uri = 'test://embedded-resource', mime_type = 'text/plain' }
+EMBEDDED.text = 'This is an embedded resource content.'
+answers('test_embedded_resource', 'Answers with a resource', content.resource(EMBEDDED))
 
-answers('test_audio_content', 'Answers with audio', function() return content.audio(WAV, 'audio/wav') end)
-
-answers(
-  'test_embedded_resource',
-  'Answers with a resource',
-  function()
-    return content.resource({
-      uri = 'test://embedded-resource',
-      mime_type = 'text/plain',
-      text = 'This is an embedded resource content.',
-    })
-  end
-)
-
-answers(
-  'test_multiple_content_types',
-  'Answers with text, an image and a resource',
-  function()
-    return {
-      content.text('Multiple content types test:'),
-      content.image(PNG, 'image/png'),
-      content.resource({
-        uri = 'test://mixed-content-resource',
-        mime_type = 'application/json',
-        text = '{"test":"data","value":123}',
-      }),
-    }
-  end
-)
+local MIXED = { uri = 'test://mixed-content-resource', mime_type = 'application/json' }
+MIXED.text = '{"test":"data","value":123}'
+answers('test_multiple_content_types', 'Answers with text, an image and a resource', {
+  content.text('Multiple content types test:'),
+  content.image(PNG, 'image/png'),
+  content.resource(MIXED),
+})
 
 -- Errors -----------------------------------------------------------------------------------------------------------
 
-register(
-  'test_error_handling',
-  'Always fails',
-  function(ctx) ctx(nil, 'This tool intentionally returns an error for testing') end
-)
+local ERROR = 'This tool intentionally returns an error for testing'
+register('test_error_handling', 'Always fails', function(ctx) ctx(nil, ERROR) end)
 
 -- While a tool runs ------------------------------------------------------------------------------------------------
 
-register('test_tool_with_logging', 'Logs while it runs', nil, {
-  run = function(ctx)
-    ctx:log('info', 'Tool execution started')
-    pause(ctx)
-    ctx:log('info', 'Tool processing data')
-    pause(ctx)
-    ctx:log('info', 'Tool execution completed')
-    return 'Logged three messages'
-  end,
-})
+runs('test_tool_with_logging', 'Logs while it runs', function(ctx)
+  ctx:log('info', 'Tool execution started')
+  pause(ctx)
+  ctx:log('info', 'Tool processing data')
+  pause(ctx)
+  ctx:log('info', 'Tool execution completed')
+  return 'Logged three messages'
+end)
 
-register('test_logging_tool', 'Logs once', nil, {
-  run = function(ctx)
-    ctx:log('info', 'One message')
-    pause(ctx)
-    return 'Logged one message'
-  end,
-})
+runs('test_logging_tool', 'Logs once', function(ctx)
+  ctx:log('info', 'One message')
+  pause(ctx)
+  return 'Logged one message'
+end)
 
-register('test_tool_with_progress', 'Reports progress', nil, {
-  run = function(ctx)
-    for _, done in ipairs({ 0, 50, 100 }) do
-      ctx:progress(done, 100, ('Completed step %d of 100'):format(done))
-      pause(ctx)
-    end
-    return 'Completed'
-  end,
-})
-
-register('test_streaming_elicitation', 'Streams; must not send requests without a session', nil, {
-  run = function(ctx)
-    ctx:progress(1, 2)
+runs('test_tool_with_progress', 'Reports progress', function(ctx)
+  for _, done in ipairs({ 0, 50, 100 }) do
+    ctx:progress(done, 100, ('Completed step %d of 100'):format(done))
     pause(ctx)
-    return 'Streamed'
-  end,
-})
+  end
+  return 'Completed'
+end)
+
+runs('test_streaming_elicitation', 'Streams; must not send requests without a session', function(ctx)
+  ctx:progress(1, 2)
+  pause(ctx)
+  return 'Streamed'
+end)
 
 -- tests/conformance/proxy.py cuts the connection after the message below; the client that reconnects gets the answer.
-register('test_reconnection', 'Is still running when the connection breaks', nil, {
-  run = function(ctx)
-    ctx:log('info', 'Still running')
-    for _ = 1, 4 do
-      pause(ctx)
-    end
-    return 'Reconnection test completed successfully'
-  end,
-})
+runs('test_reconnection', 'Is still running when the connection breaks', function(ctx)
+  ctx:log('info', 'Still running')
+  for _ = 1, 4 do
+    pause(ctx)
+  end
+  return 'Reconnection test completed successfully'
+end)
 
 -- Changes of the list ----------------------------------------------------------------------------------------------
 
 register('test_trigger_tool_change', 'Changes the list of tools', function(ctx)
-  answers('test_short_lived', 'Is removed at once', function() return '' end)
+  answers('test_short_lived', 'Is removed at once', '')
   mcp.unregister('test_short_lived')
   ctx('Changed the list twice')
 end)
@@ -137,16 +109,12 @@ end)
 
 -- Schemas that must reach clients unchanged ------------------------------------------------------------------------
 
+local REGION = { region = { type = 'string', ['x-mcp-header'] = 'Region' } }
 register(
   'test_x_mcp_header',
   'Has an argument that clients repeat in a header',
   function(ctx, args) ctx('region=' .. tostring(args.region)) end,
-  {
-    input_schema = {
-      type = 'object',
-      properties = { region = { type = 'string', ['x-mcp-header'] = 'Region' } },
-    },
-  }
+  { input_schema = { type = 'object', properties = REGION } }
 )
 
 local ADDRESS = {

@@ -30,7 +30,7 @@ end
 
 --- Registers a tool that asks for one thing, and returns a text made from the answer.
 local function ask(name, description, key, request, text)
-  tool(name, description, function(ctx)
+  tool('test_input_required_result_' .. name, description, function(ctx)
     local answers, err = ctx:request_inputs({ [key] = request })
     if not answers or err then
       return ctx(nil, err)
@@ -49,31 +49,21 @@ tool('test_sampling', "Asks the client's model", function(ctx, args)
   return 'LLM response: ' .. answer.content.text
 end, { prompt = { type = 'string', required = true } })
 
-tool(
-  'test_elicitation',
-  'Asks the user',
-  function(ctx, args)
-    return elicit(ctx, args.message, object({ username = STRING, email = STRING }, { 'username', 'email' }))
-  end,
-  { message = { type = 'string', required = true } }
-)
+local PERSON = object({ username = STRING, email = STRING }, { 'username', 'email' })
+local MESSAGE = { message = { type = 'string', required = true } }
+tool('test_elicitation', 'Asks the user', function(ctx, args) return elicit(ctx, args.message, PERSON) end, MESSAGE)
 
+local DEFAULTS = object({
+  name = { type = 'string', default = 'John Doe' },
+  age = { type = 'integer', default = 30 },
+  score = { type = 'number', default = 95.5 },
+  status = { type = 'string', enum = { 'active', 'inactive', 'pending' }, default = 'active' },
+  verified = { type = 'boolean', default = true },
+})
 tool(
   'test_elicitation_sep1034_defaults',
   'Asks with defaults',
-  function(ctx)
-    return elicit(
-      ctx,
-      'Please review and update the form fields with defaults',
-      object({
-        name = { type = 'string', default = 'John Doe' },
-        age = { type = 'integer', default = 30 },
-        score = { type = 'number', default = 95.5 },
-        status = { type = 'string', enum = { 'active', 'inactive', 'pending' }, default = 'active' },
-        verified = { type = 'boolean', default = true },
-      })
-    )
-  end
+  function(ctx) return elicit(ctx, 'Please review and update the form fields with defaults', DEFAULTS) end
 )
 
 local OPTIONS = { 'option1', 'option2', 'option3' }
@@ -87,26 +77,21 @@ local function titled(kind)
   return list
 end
 
+local CHOICES = object({
+  untitledSingle = { type = 'string', enum = OPTIONS },
+  titledSingle = { type = 'string', oneOf = titled('Option') },
+  legacyEnum = {
+    type = 'string',
+    enum = { 'opt1', 'opt2', 'opt3' },
+    enumNames = { 'Option One', 'Option Two', 'Option Three' },
+  },
+  untitledMulti = { type = 'array', items = { type = 'string', enum = OPTIONS } },
+  titledMulti = { type = 'array', items = { anyOf = titled('Choice') } },
+})
 tool(
   'test_elicitation_sep1330_enums',
   'Asks with every kind of choice',
-  function(ctx)
-    return elicit(
-      ctx,
-      'Please select options from the enum fields',
-      object({
-        untitledSingle = { type = 'string', enum = OPTIONS },
-        titledSingle = { type = 'string', oneOf = titled('Option') },
-        legacyEnum = {
-          type = 'string',
-          enum = { 'opt1', 'opt2', 'opt3' },
-          enumNames = { 'Option One', 'Option Two', 'Option Three' },
-        },
-        untitledMulti = { type = 'array', items = { type = 'string', enum = OPTIONS } },
-        titledMulti = { type = 'array', items = { anyOf = titled('Choice') } },
-      })
-    )
-  end
+  function(ctx) return elicit(ctx, 'Please select options from the enum fields', CHOICES) end
 )
 
 -- Without sessions -------------------------------------------------------------------------------------------------
@@ -119,43 +104,34 @@ tool('test_missing_capability', 'Needs a client that can sample', function(ctx)
   return 'ok'
 end)
 
+local WHO, ROOTS = form('What is your name?', NAME), { method = 'roots/list' }
+local CAPITAL = { method = 'sampling/createMessage', params = prompt('What is the capital of France?') }
+local CONFIRM = form('Please confirm', object({ ok = { type = 'boolean' } }, { 'ok' }))
+
 ask(
-  'test_input_required_result_elicitation',
+  'elicitation',
   'Asks for a name',
   'user_name',
-  form('What is your name?', NAME),
+  WHO,
   function(answer) return ('Hello, %s!'):format(answer.content and answer.content.name or 'stranger') end
 )
-
-ask('test_input_required_result_sampling', "Asks the client's model", 'capital_question', {
-  method = 'sampling/createMessage',
-  params = prompt('What is the capital of France?'),
-}, function(answer) return answer.content.text end)
-
+ask('sampling', "Asks the client's model", 'capital_question', CAPITAL, function(answer) return answer.content.text end)
 ask(
-  'test_input_required_result_list_roots',
+  'list_roots',
   'Asks for roots',
   'client_roots',
-  { method = 'roots/list' },
+  ROOTS,
   function(answer) return ('%d roots, the first is %s'):format(#answer.roots, answer.roots[1].uri) end
 )
-
 for _, name in ipairs({ 'request_state', 'tampered_state' }) do
-  local schema = object({ ok = { type = 'boolean' } }, { 'ok' })
-  ask(
-    'test_input_required_result_' .. name,
-    'Asks for leave',
-    'confirm',
-    form('Please confirm', schema),
-    function() return 'state-ok' end
-  )
+  ask(name, 'Asks for leave', 'confirm', CONFIRM, function() return 'state-ok' end)
 end
 
 tool('test_input_required_result_multiple_inputs', 'Asks for three things at once', function(ctx)
   local answers, err = ctx:request_inputs({
-    user_name = form('What is your name?', NAME),
+    user_name = WHO,
     greeting = { method = 'sampling/createMessage', params = prompt('Generate a greeting') },
-    client_roots = { method = 'roots/list' },
+    client_roots = ROOTS,
   })
   if err then
     return ctx(nil, err)

@@ -20,6 +20,13 @@ from .rpc import GoneError, Rpc, RpcError
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = f"_G.probe = dofile([[{ROOT / 'tests' / 'support' / 'probe.lua'}]])"
 """Lua that gives tests access to modules of the plugin."""
+CALL = """
+local name, args = ...
+Called, Reported = nil, {}
+require('mcp-tools').call(name, next(args) and args or vim.empty_dict(), {
+  on_progress = function(at) table.insert(Reported, at.message) end,
+}, function(result, err) Called = { err or result } end)
+"""
 START_TIMEOUT = 10_000  # ms
 STOP_TIMEOUT = 5_000
 GONE_TIMEOUT = 1_000
@@ -147,6 +154,11 @@ class Nvim:
             return await eventually(lambda: self.lua(code, *args), timeout / 1000)
         except TimeoutError:
             raise AssertionError(f"not within {timeout} ms: {code}") from None
+
+    async def call_tool(self, name: str, /, **arguments: Any) -> Any:
+        """The result or error of a tool called from Lua; `Reported` has the progress messages."""
+        await self.lua(CALL, name, arguments)
+        return (await self.wait_for("return Called"))[0]
 
     async def attach_ui(self, width: int = 80, height: int = 24) -> None:
         """Attaches a UI, which triggers UIEnter."""

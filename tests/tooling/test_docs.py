@@ -9,13 +9,12 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_tools_nvim.errors import Code
 from tests.support import processes
-from tests.support.nvim import ROOT, Home, Nvim, Spawn
+from tests.support.nvim import ROOT, Home, Spawn
 
 GUIDE, API, CLIENT_HELP = (ROOT / "doc" / f"mcp-tools{part}.txt" for part in ("", "-api", "-clients"))
 HELPS = sorted((ROOT / "doc").glob("*.txt"))
@@ -225,11 +224,11 @@ async def test_the_first_tool_of_the_readme_is_short_and_works(spawn_nvim: Spawn
     file.write_text("one\ntwo\nthree\n")
     nvim = await spawn_nvim(args=[str(file), "+2"], init_lua=f"require('mcp-tools').setup({{}})\n{block}")
 
-    result = await call(nvim, "cursor", {"lines": 1})
+    result = await nvim.call_tool("cursor", lines=1)
 
     assert result == {"file": str(file), "line": 2, "text": ["two"]}
-    assert (await call(nvim, "cursor", {}))["text"] == ["two", "three"]
-    assert (await call(nvim, "cursor", {"lines": 0}))["code"] == "validation_error"
+    assert (await nvim.call_tool("cursor"))["text"] == ["two", "three"]
+    assert (await nvim.call_tool("cursor", lines=0))["code"] == "validation_error"
 
 
 @pytest.mark.slow
@@ -240,21 +239,10 @@ async def test_the_tools_in_the_help_work(spawn_nvim: Spawn, tmp_path: Path) -> 
         if ".register({" in block:
             await nvim.lua(block)
 
-    assert await call(nvim, "word_count", {"text": " a  b "}) == {"words": 2}
-    assert await call(nvim, "git_branch", {}) == "trunk"
-    assert (await call(nvim, "mark_position", {"mark": "q"}))["code"] == "not_found"
-    assert (await call(nvim, "mark_position", {"mark": "Q"}))["code"] == "validation_error"
-
-
-async def call(nvim: Nvim, name: str, arguments: dict[str, Any]) -> Any:
-    """The result or error of a tool called from Lua."""
-    await nvim.lua(
-        "local name, args = ... Called = nil"
-        " require('mcp-tools').call(name, args, function(result, err) Called = { err or result } end)",
-        name,
-        arguments,
-    )
-    return (await nvim.wait_for("return Called"))[0]
+    assert await nvim.call_tool("word_count", text=" a  b ") == {"words": 2}
+    assert await nvim.call_tool("git_branch") == "trunk"
+    assert (await nvim.call_tool("mark_position", mark="q"))["code"] == "not_found"
+    assert (await nvim.call_tool("mark_position", mark="Q"))["code"] == "validation_error"
 
 
 def test_targets_in_the_readme_exist_and_pictures_show_no_local_path() -> None:

@@ -37,6 +37,13 @@ def run(directory: Path, lock: Path, *args: str, path: str | None = None) -> sub
     return processes.run(command, env=environment, timeout=100)
 
 
+def installed(directory: Path, lock: Path, *args: str, path: str) -> list[str]:
+    """The lines of an installation that succeeds."""
+    done = run(directory, lock, *args, path=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
 def value_in(directory: Path, name: str = "probe") -> str:
     code = f"import mcpt_{name}; print(mcpt_{name}.VALUE)"
     return processes.run([directory / "bin" / "python", "-c", code], check=True).stdout.strip()
@@ -46,11 +53,10 @@ def value_in(directory: Path, name: str = "probe") -> str:
 def test_the_lock_is_installed_once(tmp_path: Path, lock: Path, path: str) -> None:
     directory = tmp_path / "data" / "venv"
     assert run(directory, lock, "--check").returncode == 1
-    first = run(directory, lock, path=path)
-    assert first.returncode == 0, first.stdout + first.stderr
+    installed(directory, lock, path=path)
     assert value_in(directory) == "42"
     assert (directory / STAMP).read_text().strip() == hashlib.sha256(lock.read_bytes()).hexdigest()
-    assert run(directory, lock, path=path).stdout.splitlines() == [f"up to date: {directory}"]
+    assert installed(directory, lock, path=path) == [f"up to date: {directory}"]
     assert run(directory, lock, "--check").returncode == 0
 
 
@@ -59,18 +65,17 @@ def test_the_lock_is_installed_once(tmp_path: Path, lock: Path, path: str) -> No
 def test_packages_of_the_user_are_added_once(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
     directory = tmp_path / "data" / "venv"
     wanted = ("--packages", str(packages))
-    assert run(directory, lock, path=path).returncode == 0
+    installed(directory, lock, path=path)
     assert run(directory, lock, *wanted, "--check").returncode == 1
-    done = run(directory, lock, *wanted, path=path)
-    assert done.returncode == 0, done.stdout + done.stderr
+    installed(directory, lock, *wanted, path=path)
     assert (value_in(directory), value_in(directory, "extra")) == ("42", "42")
     digest = hashlib.sha256(packages.read_bytes()).hexdigest()
     assert (directory / ".packages-hash").read_text().strip() == digest
-    assert run(directory, lock, *wanted, path=path).stdout.splitlines() == [f"up to date: {directory}"]
-    assert run(directory, lock, path=path).stdout.splitlines() == [f"up to date: {directory}"]
+    for options in (wanted, ()):
+        assert installed(directory, lock, *options, path=path) == [f"up to date: {directory}"]
     packages.write_text(packages.read_text().replace("mcpt-extra", "# nothing any more"))
     assert run(directory, lock, *wanted, "--check").returncode == 1
-    assert run(directory, lock, *wanted, path=path).returncode == 0
+    installed(directory, lock, *wanted, path=path)
     with pytest.raises(subprocess.CalledProcessError):
         value_in(directory, "extra")
 
@@ -80,7 +85,7 @@ def test_packages_of_the_user_are_added_once(tmp_path: Path, lock: Path, package
 def test_packages_that_conflict_are_refused(tmp_path: Path, lock: Path, packages: Path, path: str) -> None:
     """Nothing changes; the file is named."""
     directory = tmp_path / "venv"
-    assert run(directory, lock, "--packages", str(packages), path=path).returncode == 0
+    installed(directory, lock, "--packages", str(packages), path=path)
     wheel(tmp_path / "wheels", "probe", "2.0")
     bad = tmp_path / "bad.txt"
     bad.write_text(packages.read_text().replace("mcpt-extra", "mcpt-probe==2.0"))
@@ -95,7 +100,7 @@ def test_packages_that_conflict_are_refused(tmp_path: Path, lock: Path, packages
 @pytest.mark.slow
 def test_a_failed_installation_keeps_the_old_environment(tmp_path: Path, lock: Path) -> None:
     directory = tmp_path / "venv"
-    assert run(directory, lock, path=UV).returncode == 0
+    installed(directory, lock, path=UV)
     bad = tmp_path / "bad.lock"
     bad.write_text(lock.read_text().replace("sha256:", "sha256:0").replace("==1.0", "==2.0"))
     failed = run(directory, bad, path=UV)
@@ -112,8 +117,7 @@ def test_the_leftovers_of_a_killed_run_are_replaced(tmp_path: Path, lock: Path) 
     directory.mkdir()
     (directory / "half").touch()
     directory.with_name("venv.old").mkdir()
-    done = run(directory, lock, path=UV)
-    assert done.returncode == 0, done.stdout + done.stderr
+    installed(directory, lock, path=UV)
     assert value_in(directory) == "42"
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("venv")) == ["venv", "venv.lock"]
 
@@ -170,14 +174,10 @@ def test_the_script_has_the_syntax_of_python_3_8() -> None:
 @pytest.mark.slow
 def test_an_environment_with_a_broken_package_is_rebuilt(tmp_path: Path, lock: Path, path: str) -> None:
     directory = tmp_path / "venv"
-    assert run(directory, lock, path=path).returncode == 0
+    installed(directory, lock, path=path)
     next(directory.rglob("mcpt_probe.py")).unlink()
-
-    checked = run(directory, lock, "--imports", "mcpt_probe", "--check")
-    repaired = run(directory, lock, "--imports", "mcpt_probe", path=path)
-
-    assert checked.returncode == 1
-    lines = repaired.stdout.splitlines()
+    assert run(directory, lock, "--imports", "mcpt_probe", "--check").returncode == 1
+    lines = installed(directory, lock, "--imports", "mcpt_probe", path=path)
     assert lines[0] == "what is installed does not work: ModuleNotFoundError: No module named 'mcpt_probe'"
     assert lines[1] == f"creating {directory}"
     assert value_in(directory) == "42"

@@ -66,33 +66,20 @@ async def nvim(spawn_nvim: Spawn, project: Path, tmp_path: Path) -> Nvim:
     return await spawn_nvim(args=[str(project / "a.txt")], cwd=project, init_lua=init)
 
 
-async def call(nvim: Nvim, name: str, **arguments: Any) -> Any:
-    """Calls a tool from Lua and returns its result or error. `Reported` has the progress messages."""
-    await nvim.lua(
-        "local name, args = ... Called, Reported = nil, {}"
-        " require('mcp-tools').call(name, args, {"
-        "   on_progress = function(at) table.insert(Reported, at.message) end,"
-        " }, function(result, err) Called = { err or result } end)",
-        name,
-        arguments,
-    )
-    return (await nvim.wait_for("return Called"))[0]
-
-
 async def test_the_recipes_of_tools_work(nvim: Nvim) -> None:
-    assert await call(nvim, "word_count", text="one two") == {"words": 2}
-    assert re.fullmatch(r"[0-9a-f]{7,} First steps\n", await call(nvim, "recent_commits", count=3))
-    assert (await call(nvim, "recent_commits", count=0))["code"] == "validation_error"
-    assert await call(nvim, "make_check") == {"code": 2, "lines": ["one", "two"]}
+    assert await nvim.call_tool("word_count", text="one two") == {"words": 2}
+    assert re.fullmatch(r"[0-9a-f]{7,} First steps\n", await nvim.call_tool("recent_commits", count=3))
+    assert (await nvim.call_tool("recent_commits", count=0))["code"] == "validation_error"
+    assert await nvim.call_tool("make_check") == {"code": 2, "lines": ["one", "two"]}
     assert await nvim.lua("return Reported[#Reported]") == "two"
-    await call(nvim, "newest_plot")
+    await nvim.call_tool("newest_plot")
     blocks = await nvim.lua("return { Called[1][1].text, Called[1][2].mimeType, #Called[1][2].bytes }")
     assert blocks == ["new.png", "image/png", len(PNG)]
 
 
 async def test_the_recipe_of_approval_asks_only_when_text_would_be_lost(nvim: Nvim) -> None:
     await nvim.lua("vim.cmd('edit b.txt | edit c.txt')")
-    assert await call(nvim, "close_others") == {"closed": 2, "kept": []}
+    assert await nvim.call_tool("close_others") == {"closed": 2, "kept": []}
 
     await nvim.attach_ui()
     await nvim.lua(
@@ -103,18 +90,18 @@ async def test_the_recipe_of_approval_asks_only_when_text_would_be_lost(nvim: Nv
         "     vim.defer_fn(function() require('mcp-tools.approval').answer(args.data.id, 'once') end, 600)"
         "   end end })"
     )
-    assert (await call(nvim, "close_others"))["closed"] == 0
+    assert (await nvim.call_tool("close_others"))["closed"] == 0
     assert await nvim.lua("return Asked") is None
-    assert (await call(nvim, "close_others", force=True))["closed"] == 1
+    assert (await nvim.call_tool("close_others", force=True))["closed"] == 1
     assert await nvim.lua("return Asked") == "1 buffers have unsaved changes"
 
 
 async def test_the_recipe_of_a_plugin_is_found_and_works(nvim: Nvim) -> None:
     await nvim.lua("probe.core.get()")
     await nvim.wait_for("return require('mcp-tools').list_tools().bookmarks_list ~= nil")
-    assert await call(nvim, "bookmarks_add", path="a.txt", line=2) == "set"
-    assert (await call(nvim, "bookmarks_list"))[0]["line"] == 2
-    refused = await call(nvim, "bookmarks_add", path="a.txt", line=101)
+    assert await nvim.call_tool("bookmarks_add", path="a.txt", line=2) == "set"
+    assert (await nvim.call_tool("bookmarks_list"))[0]["line"] == 2
+    refused = await nvim.call_tool("bookmarks_add", path="a.txt", line=101)
     assert (refused["code"], refused["message"]) == ("tool_error", "there is no such line")
 
 

@@ -294,7 +294,5 @@ async def test_no_worker_starts_while_the_editor_exits(start: Start, tmp_path: P
     bridge = await start()
     answer = tmp_path / "answer"
     await bridge.nvim.lua(EXIT_CALL, str(answer))
-    async with asyncio.timeout(10):
-        while not answer.exists():
-            await asyncio.sleep(0.02)
+    await eventually(answer.exists)
     assert "Neovim is exiting" in json.loads(answer.read_text())["err"]["message"]

@@ -157,6 +157,14 @@ def test_an_entry_of_yaml_is_added_without_other_changes(before: str, added: str
     assert back.endswith(after)
 
 
+@pytest.mark.parametrize("entry", ["  nvim-tools:\n", "  nvim-tools:\n    cmd: x\n    description: \n"])
+def test_an_entry_of_yaml_that_ends_with_an_empty_value_is_replaced_and_removed(entry: str) -> None:
+    path, rest = ("extensions", "nvim-tools"), "  other: 1\n"
+    text = "extensions:\n" + entry + rest
+    assert yaml.read(yaml.put(text, path, ENTRY)) == {"extensions": {"nvim-tools": ENTRY, "other": 1}}
+    assert yaml.remove(text, path) == "extensions:\n" + rest
+
+
 def test_yaml_that_cannot_be_changed_in_place_stays_the_same() -> None:
     for text in ("null\n", "extensions:\n  nvim-tools: &a {}\nz: *a\n"):
         assert yaml.put(text, ("extensions", "nvim-tools"), ENTRY) == text

@@ -79,8 +79,8 @@ def _replace(text: str, pairs: list[tuple[Any, Any, Any]], entry: dict[str, Any]
             return before.rstrip()[:-1] + after
         return before + after.lstrip().removeprefix(",").lstrip(" ")
     # Comments below belong to the next entry.
-    start, end = key.start_mark.line, _last(value) + 1
-    if start >= end:  # an alias
+    start, end = key.start_mark.line, _last((key, value)) + 1
+    if value.start_mark.index < key.start_mark.index:  # an alias
         return text
     is_alone = len(mapping.value) == 1 and len(pairs) > 1
     new = _block(text, entry, key.start_mark.column, len(pairs) - 1) if entry or is_alone else ""
@@ -119,11 +119,14 @@ def _is_null(node: Any) -> bool:
 
 
 def _last(node: Any) -> int:
-    """Returns the last line of a node."""
+    """Returns the last line of a node, or of a key and its value."""
+    if isinstance(node, tuple):
+        key, value = node
+        is_empty = value.start_mark.index == value.end_mark.index  # its marks may be at the next token
+        return _last(key) if is_empty else max(_last(key), _last(value))
     if isinstance(node, ScalarNode) or node.flow_style:
         return int(node.end_mark.line) - (1 if node.end_mark.column == 0 else 0)
-    parts = [each for pair in node.value for each in (pair if isinstance(pair, tuple) else (pair,))]
-    return max(_last(each) for each in parts)
+    return max(_last(each) for each in node.value)
 
 
 def _flow(entry: dict[str, Any]) -> str:

@@ -304,6 +304,20 @@ function M.show(terminal)
   open_window(terminal.bufnr)
 end
 
+--- Hides the terminals in floating windows, which would cover others.
+---@return mcp-tools.agents.Terminal? current the one whose window was the current one
+function M.hide_floats()
+  local current
+  for _, terminal in ipairs(terminals) do
+    local window = fn.bufwinid(terminal.bufnr)
+    if window ~= -1 and api.nvim_win_get_config(window).relative ~= '' then
+      current = window == api.nvim_get_current_win() and terminal or current
+      api.nvim_win_close(window, false)
+    end
+  end
+  return current
+end
+
 --- Shows the terminal that was used last, or hides it if it is visible.
 ---@param name? string of the agent (default: any)
 ---@param focus? boolean if it is visible in another window, go there instead of hiding it

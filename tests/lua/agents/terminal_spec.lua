@@ -7,6 +7,7 @@ local config = require('mcp-tools.config')
 local our_agents = require('mcp-tools.agents')
 local notifications = require('notifications')
 local project = require('editor_project')
+local reviews = require('review_screen')
 local t = require('helpers')
 
 local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
@@ -346,6 +347,20 @@ describe('the window of a terminal', function()
     t.eq({ false, 1 }, { vim.api.nvim_win_is_valid(window), #vim.api.nvim_list_wins() })
     run('focus')
     t.eq({ 'terminal', 2 }, { vim.bo.buftype, #vim.api.nvim_list_wins() })
+  end)
+
+  it('floats over no review that the user enters, and is shown again after it', function()
+    start_own('aider', { position = 'float', size = 100 })
+    local buffer = vim.api.nvim_get_current_buf()
+    reviews.ends = {}
+    reviews.open({ { path = project.root .. '/new.txt', text = 'one\n', is_new = true } })
+    run('review')
+    t.eq(-1, vim.fn.bufwinid(buffer))
+    t.wait(function()
+      reviews.press('y')
+      return reviews.ends[1]
+    end, 5000, 'the end of the review')
+    t.eq({ buffer, 'editor' }, { vim.api.nvim_get_current_buf(), vim.api.nvim_win_get_config(0).relative })
   end)
 
   it('closes when the agent has ended without an error, unless the option forbids it', function()

@@ -162,7 +162,7 @@ end
 ---@param f integer
 ---@param h integer
 local function open_hunk_window(f, h)
-  local review, from = screen.view.review, screen.origin
+  local review, go_back = screen.view.review, screen.go_back
   local file, hunk = review.files[f], review.files[f].hunks[h]
   hunk_window.open(file, hunk, review.applied, function(is_back, accepted)
     local i = screen.view and screen.view.review == review and index_of(file, hunk)
@@ -171,7 +171,7 @@ local function open_hunk_window(f, h)
       return
     end
     screen.go(f, i)
-    screen.origin = from
+    screen.go_back = go_back
     if accepted then
       hunk.seen = { all = true }
     end

@@ -9,6 +9,7 @@ local notify = require('mcp-tools.notify')
 local queue = require('mcp-tools.editor.review')
 local seen_hunks = require('mcp-tools.ui.review.seen_hunks')
 local split = require('mcp-tools.ui.review.split')
+local terminal = require('mcp-tools.agents.terminal')
 local timer = require('mcp-tools.util.timer')
 
 local api, uv = vim.api, vim.uv
@@ -25,8 +26,8 @@ local GROUP = 'mcp-tools.review.windows'
 M.view = nil
 ---@type mcp-tools.ReviewKeys? present while the cursor is in the review
 M.inside = nil
----@type integer? the window from which the user entered the review
-M.origin = nil
+---@type fun()? goes to the window from which the user entered the review
+M.go_back = nil
 
 ---@type mcp-tools.Proposal? the file that was opened last
 local shown_file
@@ -176,7 +177,7 @@ function M.hide(review)
     notify.info(text)
   end
   local is_decided = review.ended == 'accepted' or review.ended == 'rejected'
-  local back = M.inside and M.inside:here() and M.origin
+  local back = M.inside and M.inside:here() and M.go_back
   M.leave()
   hidden_at, M.view = uv.hrtime(), nil
   api.nvim_create_augroup(GROUP, {}) -- clears it
@@ -192,8 +193,8 @@ function M.hide(review)
       inline.drop_new_file(file, is_decided)
     end
     split.close(not is_decided)
-    if back and api.nvim_win_is_valid(back) then
-      api.nvim_set_current_win(back)
+    if back then
+      back()
     end
   end
   if vim.fn.getcmdwintype() == '' then
@@ -218,7 +219,15 @@ function M.go(file, hunk)
   hunk_window.close() -- it may be open in another tab page
   local view = M.view --[[@as mcp-tools.ReviewView]]
   local proposal = view.review.files[file]
-  M.origin = M.inside and M.origin or api.nvim_get_current_win()
+  local here, agent = api.nvim_get_current_win(), terminal.hide_floats()
+  M.go_back = M.inside and M.go_back
+    or function()
+      if agent and api.nvim_buf_is_valid(agent.bufnr) then
+        terminal.show(agent)
+      elseif api.nvim_win_is_valid(here) then
+        api.nvim_set_current_win(here)
+      end
+    end
   local layout = config.get().review.layout == 'split' and split or inline
   local is_split_closed = layout == split and split.fits(proposal) and not split.has(proposal)
   if not M.inside or not M.inside:here() or shown_file ~= proposal or is_split_closed then

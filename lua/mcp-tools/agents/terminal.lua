@@ -363,8 +363,10 @@ end
 ---@param terminal mcp-tools.agents.Terminal
 ---@param text string
 ---@param submit boolean? press <Enter> afterwards
-local function write(terminal, text, submit)
+---@param wait integer? ms before it
+local function write(terminal, text, submit, wait)
   local parts = terminal.parts or {}
+  table.insert(parts, { text = '', delay = wait or 0 })
   for first = 1, #text, PART do
     table.insert(parts, { text = text:sub(first, first + PART - 1), delay = PART_MS })
   end
@@ -393,12 +395,13 @@ end
 ---@param terminal mcp-tools.agents.Terminal
 ---@param text string may have several lines
 ---@param submit? boolean
-function M.type(terminal, text, submit)
+---@param wait? integer ms before it
+function M.type(terminal, text, submit, wait)
   if #text > MAX_TYPED then
     return notify.error(('a text of %d bytes is too long to be typed (maximum %d)'):format(#text, MAX_TYPED))
   end
   text = text:gsub('[%z\1-\8\11-\31\127]', ' '):gsub('\194[\128-\159]', ' ')
-  write(terminal, '\27[200~' .. text .. '\27[201~', submit)
+  write(terminal, '\27[200~' .. text .. '\27[201~', submit, wait)
 end
 
 return M

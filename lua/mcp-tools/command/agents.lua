@@ -203,9 +203,8 @@ local function deliver(target, message)
     local reason = why_not and ': ' .. why_not or ' does not accept mentions; it sees your file and selection anyway'
     return notify.warn(target.label .. reason)
   elseif own_terminal and (typed ~= '' or message.submit) then
-    vim.defer_fn(function()
-      terminal.type(own_terminal, typed, message.submit)
-    end, mentions_all and #message.places > 0 and MENTIONED_MS or 0)
+    local wait = mentions_all and #message.places > 0 and MENTIONED_MS or 0
+    terminal.type(own_terminal, typed, message.submit, wait)
   elseif message.text ~= '' then
     notify.warn('only a terminal of this editor (:McpTools terminal) accepts a prompt; the file was mentioned')
   end

@@ -4,7 +4,6 @@ local bridge = require('mcp-tools.bridge')
 local agents = require('mcp-tools.agents')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
-local notify = require('mcp-tools.notify')
 local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 local secrets = require('mcp-tools.util.secrets')
@@ -23,8 +22,8 @@ local SIDE_BY_SIDE = 160
 --- Delay in ms before <Enter>, which agents otherwise take for a part of the pasted text.
 local SUBMIT_MS = 400
 
---- Maximum size of a text that is typed, and of each of its parts, in bytes; delay between parts in ms.
-local MAX_TYPED, PART, PART_MS = 256 * 1024, 4096, 20
+--- Size of the parts in which a text is typed, in bytes, and delay between them in ms.
+local PART, PART_MS = 4096, 20
 
 ---@class mcp-tools.agents.Terminal
 ---@field name string of the agent
@@ -397,9 +396,6 @@ end
 ---@param submit? boolean
 ---@param wait? integer ms before it
 function M.type(terminal, text, submit, wait)
-  if #text > MAX_TYPED then
-    return notify.error(('a text of %d bytes is too long to be typed (maximum %d)'):format(#text, MAX_TYPED))
-  end
   text = text:gsub('[%z\1-\8\11-\31\127]', ' '):gsub('\194[\128-\159]', ' ')
   write(terminal, '\27[200~' .. text .. '\27[201~', submit, wait)
 end

@@ -284,12 +284,15 @@ local function diagnostics_of(range)
   return table.concat(rows, '\n')
 end
 
+--- Maximum size of a text that is typed, in bytes.
+local MAX_TYPED = 256 * 1024
+
 local PLACEHOLDERS = { selection = lines_of, diagnostics = diagnostics_of }
 
 --- Replaces `{selection}` and `{diagnostics}` in a prompt.
 ---@param prompt string
 ---@param range integer[]?
----@return string? text nil if a placeholder has no value
+---@return string? text nil if a placeholder has no value, or the text is too long
 local function expand(prompt, range)
   local missing
   local text = prompt:gsub('{(%l+)}', function(word)
@@ -299,6 +302,9 @@ local function expand(prompt, range)
   end)
   if missing then
     notify.error(('no %s here, or the file is sensitive'):format(missing))
+    return nil
+  elseif #text > MAX_TYPED then
+    notify.error(('a text of %d bytes is too long to be typed (maximum %d)'):format(#text, MAX_TYPED))
     return nil
   elseif prompt:find('^%s*{') and text:find('^[%s%c\128-\255]*%p') then
     return 'Text:\n' .. text -- agents run a prompt that begins with `!`, `/`, `#`, `$` or `&` as a command

@@ -95,7 +95,7 @@ end
 ---@return string[]
 function M.complete(lead, line, position)
   local typed = line:sub(1, position - #lead)
-  local _, name, rest = typed:match('^(.-McpT%w*!?)%s+(%S+)%s+(.*)$')
+  local _, name, rest = typed:match('^(.-McpT%w*!?)%s+([^%s!]+)!?%s+(.*)$')
   local candidates = M.names()
   if name then
     local subcommand = M.find(name)

@@ -102,6 +102,7 @@ describe(':McpTools', function()
     t.eq({ 'wait' }, completions('McpTools call w'))
     t.eq({ 'all' }, completions('McpTools cancel '))
     t.eq({ 'text=' }, completions('McpTools call echo '))
+    t.eq({ 'claude' }, completions('McpTools terminal! cl'))
     t.eq({}, completions('McpTools stop '))
   end)
 

@@ -2,6 +2,7 @@
 
 local access = require('mcp-tools.privacy.access')
 local agents = require('mcp-tools.agents')
+local buffers = require('mcp-tools.editor.buffer')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
 local current = require('mcp-tools.bridge.current')
@@ -354,6 +355,19 @@ M.send = {
   end,
 }
 
+--- Counts the lines of a file.
+---@param path string absolute
+---@param max integer where to stop
+---@return integer count 0 for a directory, or if it cannot be read
+local function line_count(path, max)
+  local bufnr = buffers.of_path((paths.resolve(path)))
+  if bufnr then
+    return api.nvim_buf_line_count(bufnr)
+  end
+  local is_readable = vim.uv.fs_stat(path).type == 'file' and vim.uv.fs_access(path, 'R')
+  return is_readable and #vim.iter(io.lines(path)):take(max):totable() or 0
+end
+
 ---@type mcp-tools.Subcommand
 M.add = {
   usage = 'FILE [FIRST [LAST]]',
@@ -367,8 +381,15 @@ M.add = {
     if rest == '' or not vim.uv.fs_stat(name) then
       return notify.error(('no such file: %s'):format(sanitize.line(rest)))
     end
-    local line, last_line = tonumber(first), tonumber(last)
-    local places = places_of({ { path = vim.fn.fnamemodify(name, ':p'), first = line, last = last_line or line } })
+    local file = { path = vim.fn.fnamemodify(name, ':p'), first = tonumber(first) }
+    if file.first then
+      local wanted = tonumber(last) or file.first
+      file.last = math.min(wanted, line_count(file.path, wanted))
+      if file.first < 1 or file.first > file.last then
+        return notify.error(('no such lines: %s'):format(sanitize.line(rest)))
+      end
+    end
+    local places = places_of({ file })
     if #places > 0 then
       with_target(targets(), function(target)
         deliver(target, { places = places, text = '', submit = false })

@@ -105,6 +105,20 @@ describe(':McpTools send', function()
     agents.close(other)
   end)
 
+  it('mentions only lines that a file has', function()
+    session = agents.open('claude', 'claude-code')
+    local other = project.write('b.txt', 'one\ntwo\n')
+    for _, line in ipairs({ '% 0', '% 3 2', '% 4', other .. ' 3 4', project.root .. ' 1' }) do
+      notifications.collect()
+      vim.cmd('McpTools add ' .. line)
+      notifications.wait('no such lines: ' .. line)
+    end
+    vim.cmd('McpTools add % 2 999999')
+    vim.cmd('McpTools add ' .. other .. ' 1 99999999999999999999')
+    local mentions = vim.tbl_map(function(push) return { push[2].lineStart, push[2].lineEnd } end, session.pushed)
+    t.eq({ { 1, 2 }, { 0, 1 } }, mentions)
+  end)
+
   it('refuses a sensitive name whose file has another one', function()
     session = agents.open('claude', 'claude-code')
     local link = vim.fs.joinpath(project.root, '.env')

@@ -116,14 +116,30 @@ function M.read(at, read)
   return is_next and math.max(read, at.last) or read
 end
 
---- Scrolls a window so that a line is the first one that nothing covers, and moves the cursor to it.
+--- Returns the first line of a page, so that the last line of the text is at its end if it would be on it.
+---@param window integer
+---@param line integer to show
+---@param height integer rows of the page
+---@return integer
+local function page_top(window, line, height)
+  local top = line
+  while top > 1 and api.nvim_win_text_height(window, { start_row = top - 2 }).all <= height do
+    top = top - 1
+  end
+  return top
+end
+
+--- Scrolls a window so that a line is the first one that nothing covers, unless the rest of the text is less than a
+--- page, and moves the cursor to it.
 ---@param window integer
 ---@param line integer
 function M.show(window, line)
   api.nvim_win_call(window, function()
     local info = vim.fn.getwininfo(window)[1]
-    local covered = free_rows(window) - info.winrow - info.winbar
-    vim.fn.winrestview({ topline = line, lnum = line, col = 0, skipcol = 0, topfill = 0 })
+    local first, last = free_rows(window)
+    local covered = first - info.winrow - info.winbar
+    local top = page_top(window, line, last - first + 1)
+    vim.fn.winrestview({ topline = top, lnum = line, col = 0, skipcol = 0, topfill = 0 })
     if covered > 0 then
       vim.cmd(('normal! %d\25'):format(covered)) -- CTRL-Y
     end

@@ -160,6 +160,20 @@ describe('the window at the bottom', function()
       vim.o.scrolloff = 0
     end)
 
+    it('shows the end of the text at the bottom of the window', function()
+      scratch.show('test', t.lines(20, 'line %d'), { keys = keys })
+      vim.cmd.redraw()
+      vim.api.nvim_feedkeys('y', 'xt', false)
+      vim.cmd.redraw()
+      if vim.fn.has('nvim-0.11') == 1 then -- without a UI, Neovim 0.10 scrolls again
+        t.eq(20 - (vim.api.nvim_win_get_height(0) - 1) + 1, vim.fn.winsaveview().topline) -- without the winbar
+      end
+      vim.api.nvim_feedkeys('y', 'xt', false)
+      t.eq(true, accepted)
+      accepted = false
+      vim.cmd.close()
+    end)
+
     it('counts a line as read that was visible earlier', function()
       scratch.show('test', t.lines(40, 'line %d'), { keys = keys })
       t.wait(function() return vim.wo.winbar:find('2 more pages') end)

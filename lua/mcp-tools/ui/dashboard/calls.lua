@@ -326,7 +326,9 @@ local clients_section = {
     {
       lhs = 'C',
       description = 'connect a client (shows the change first)',
-      run = 'connect',
+      run = function(parts) -- without closing the dashboard: the user may choose no client
+        parts.run('connect')
+      end,
     },
   },
 }

@@ -43,6 +43,7 @@ end
 ---@param args table
 local function run_call(parts, name, args)
   last[name] = args
+  parts.close() -- the result is shown in another window
   parts.run(('call %s %s'):format(name, json.encode(args) or '{}'))
 end
 
@@ -55,6 +56,7 @@ local function ask_json(parts, name)
     if text then
       local ok, args = pcall(vim.json.decode, text)
       last[name] = ok and type(args) == 'table' and args or last[name]
+      parts.close()
       parts.run(('call %s %s'):format(name, text))
     end
   end)
@@ -68,7 +70,6 @@ local function call_by_hand(parts, name)
   if not tool then
     return parts.run('call ' .. name) -- reports why there is no such tool
   end
-  parts.close() -- the result is shown in another window
   local schema, plain = tool.input_schema, true
   for _, property in pairs(schema.properties or {}) do
     -- Schemas of mounted servers were not validated, and the form needs one that compiles.
@@ -110,7 +111,7 @@ end
 ---@return string
 local function tokens_of(bytes)
   local tokens = math.ceil(bytes / 4)
-  return tokens < 1000 and ('%d'):format(tokens) or ('%.1fk'):format(tokens / 1000)
+  return (tokens < 1000 and '%d tokens' or '%.1fk tokens'):format(tokens < 1000 and tokens or tokens / 1000)
 end
 
 ---@class mcp-tools.DashboardGroup
@@ -228,7 +229,7 @@ local tools = {
     for _, tool in ipairs(parts.registry:list('tools')) do
       count, bytes = count + 1, bytes + size_of(tool)
     end
-    return ('%d enabled, %s tokens'):format(count, tokens_of(bytes))
+    return ('%d enabled, %s'):format(count, tokens_of(bytes))
   end,
   rows = function(rows, parts)
     for _, group in ipairs(grouped(parts)) do

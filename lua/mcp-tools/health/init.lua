@@ -204,7 +204,9 @@ local function bridge()
   end
   local sessions = status.sessions
   if sessions then
-    health.info(('sessions: %d'):format(sessions.count or 0))
+    local names = table.concat(require('mcp-tools.bridge.current').client_names(), ', ')
+    local who = names ~= '' and (' (%s)'):format(names) or ''
+    health.info(require('mcp-tools.util.sanitize').line(('sessions: %d%s'):format(sessions.count or 0, who)))
   end
   health.info(('calls running: %d'):format(#require('mcp-tools.core').get().executor:pending()))
 end

@@ -288,7 +288,7 @@ function M.assistants()
   end
   vim.tbl_map(report_server, servers)
   if not is_known and #servers == 0 then
-    health.info('no known assistant is installed, and no server of an agent runs')
+    health.info('no assistant plugin (CodeCompanion, Avante, MCP Hub) is installed')
   end
 end
 

@@ -4,6 +4,7 @@ local bridge = require('mcp-tools.bridge')
 local agents = require('mcp-tools.agents')
 local config = require('mcp-tools.config')
 local log = require('mcp-tools.log')
+local notify = require('mcp-tools.notify')
 local private_files = require('mcp-tools.files.private_json')
 local project = require('mcp-tools.instances.project')
 local secrets = require('mcp-tools.util.secrets')
@@ -326,7 +327,10 @@ function M.toggle(name, focus)
   local last = vim.list_contains(list, last_used) and last_used or list[#list]
   local window = last and fn.bufwinid(last.bufnr) or -1
   if window ~= -1 and (not focus or window == api.nvim_get_current_win()) then
-    windows.close(window) -- fails for the only window
+    local closed, fault = windows.close(window)
+    if not closed then -- it is the only one
+      notify.warn('the terminal cannot be hidden: ' .. fault)
+    end
   elseif last then
     M.show(last)
   end

@@ -312,7 +312,7 @@ function M.hide_floats()
     local window = fn.bufwinid(terminal.bufnr)
     if window ~= -1 and api.nvim_win_get_config(window).relative ~= '' then
       current = window == api.nvim_get_current_win() and terminal or current
-      api.nvim_win_close(window, false)
+      windows.close(window)
     end
   end
   return current

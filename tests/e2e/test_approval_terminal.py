@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -168,6 +169,32 @@ async def test_the_frame_names_the_keys_that_answer(screen: Terminal, bridge: Br
         inside = await screen.shows("y once", "n deny", "N reason", "s session", "a always all", "? keys")
         assert "CTRL-W" not in inside
         await screen.question_settled()
+        await screen.type("n")
+        await denied(call)
+
+
+@pytest.mark.slow
+async def test_the_frame_names_the_way_to_a_review_and_the_help_the_usual_answers_first(
+    screen: Terminal, bridge: Bridge
+) -> None:
+    await screen.nvim.lua("vim.keymap.set({ 'n', 't' }, '<F6>', '<Plug>(mcp-tools-deny)')")
+    path = Path(await screen.nvim.lua("return vim.uv.cwd()")) / "notes.txt"
+    path.write_text("one\n")
+    edits = [{"old_text": "one", "new_text": "two"}]
+    async with connect(bridge, "sessions") as client:
+        call = await ask(screen, client, tool="file_edit", path=str(path), edits=edits)
+        await screen.shows("<F5> yes", "<F6> no", ":McpTools review by hunk")
+        await screen.command("terminal cat")
+        await screen.type("i")
+        await screen.shows("<F5> yes", "<F6> no", r"<C-\><C-N>:McpTools review by hunk")
+        await screen.press("C-\\", "C-n")
+        await screen.command("McpTools approve look")
+        await screen.type("?")
+        help_text = await screen.shows("show the keys")
+        keys = re.findall(r"│ +(\S|<Esc>) {2,}\w", help_text)
+        assert keys == ["y", "r", "n", "N", "s", "a", "X", "?"], help_text
+        await screen.type("q")
+        await screen.hides("show the keys")
         await screen.type("n")
         await denied(call)
 

@@ -16,18 +16,25 @@ local M = { serial = true }
 local LAST_SHOWN = 6
 
 --- Returns the ways to answer from outside the window, the quickest first.
+---@param question mcp-tools.Question
 ---@param window integer
 ---@return { [1]: string, [2]: string }[] keys and their descriptions
-local function ways(window)
+local function ways(question, window)
   local lead, map_mode = float.command_keys()
   local list = {}
   for _, answer in ipairs({ { 'approve', 'yes' }, { 'deny', 'no' } }) do
     local lhs = float.mapped_key(map_mode, answer[1])
     table.insert(list, lhs and { lhs, answer[2] } or nil)
   end
-  table.insert(list, { lead .. ':McpTools approve', 'or deny' })
+  local has_keys = #list == 2
+  table.insert(list, not has_keys and { lead .. ':McpTools approve', 'or deny' } or nil)
   local go = float.is_next(window) and 'CTRL-W w' or ':McpTools approve look'
   table.insert(list, { lead .. go, 'then y, n, ?' })
+  if vim.list_contains(question.choices, 'review') then
+    local lhs = float.mapped_key(map_mode, 'review')
+    local review = { lhs or lead .. ':McpTools review', 'by hunk' }
+    table.insert(list, has_keys and 3 or #list + 1, review) -- not all may fit
+  end
   return list
 end
 
@@ -44,7 +51,7 @@ local function footer_of(question, window, width)
     end, question:offered())
     table.insert(list, math.min(#list, LAST_SHOWN) + 1, { '?', 'keys' }) -- what does not fit is only in the help
   else
-    list = ways(window)
+    list = ways(question, window)
   end
   return render.keys(list, width)
 end
@@ -101,10 +108,12 @@ local function answer(shown, choice)
 end
 
 ---@param question mcp-tools.Question
----@return mcp-tools.FloatKeys
+---@return mcp-tools.FloatKeys keys
+---@return string[] order in the help
 local function keys_of(question)
-  local keys = {}
+  local keys, order = {}, {}
   for _, choice in ipairs(question:offered()) do
+    table.insert(order, choice.key)
     keys[choice.key] = { 'n', keeper:key(answer, choice.name), choice.long }
   end
   for _, key in ipairs({ 'q', '<Esc>' }) do
@@ -116,7 +125,7 @@ local function keys_of(question)
       'answer later: the question stays open',
     }
   end
-  return keys
+  return keys, order
 end
 
 keeper = keepers.new({

@@ -174,8 +174,9 @@ end
 ---@param name string buffer variable that identifies the buffer
 ---@param value any value of the variable
 ---@param keys mcp-tools.FloatKeys
+---@param order? string[] of keys in the help
 ---@return integer buffer
-function M.buffer(name, value, keys)
+function M.buffer(name, value, keys, order)
   local buffer = api.nvim_create_buf(false, true)
   vim.b[buffer][name] = value
   for key, action in pairs(keys) do
@@ -187,7 +188,7 @@ function M.buffer(name, value, keys)
     vim.keymap.set(action[1], key, run, { buffer = buffer, nowait = true, desc = action[3] })
   end
   if next(keys) then
-    help.attach(buffer)
+    help.attach(buffer, order)
   end
   return buffer
 end

@@ -18,7 +18,7 @@ local ZINDEX = 70
 ---@field description string
 
 --- Common keys come last.
-local LAST = { ['<Esc>'] = 1, q = 2, ['?'] = 3 }
+local LAST = { ['<Esc>'] = 2, q = 3, ['?'] = 4 }
 
 --- Joins keys with the same description.
 ---@param keys mcp-tools.HelpKey[]
@@ -115,7 +115,12 @@ end
 
 --- Maps `?` in a buffer to the help, which lists the buffer's mappings that have a description.
 ---@param buffer integer
-function M.attach(buffer)
+---@param order? string[] keys that come first; default: all are sorted by name
+function M.attach(buffer, order)
+  local rank = {} ---@type table<string, integer>
+  for i, lhs in ipairs(order or {}) do
+    rank[lhs] = i - #order
+  end
   vim.keymap.set('n', '?', function()
     local keys = {}
     for _, map in ipairs(api.nvim_buf_get_keymap(buffer, 'n')) do
@@ -125,7 +130,7 @@ function M.attach(buffer)
       end
     end
     table.sort(keys, function(a, b)
-      local one, other = LAST[a.lhs] or 0, LAST[b.lhs] or 0
+      local one, other = rank[a.lhs] or LAST[a.lhs] or 1, rank[b.lhs] or LAST[b.lhs] or 1
       if one ~= other then
         return one < other
       end

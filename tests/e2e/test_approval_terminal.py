@@ -370,7 +370,9 @@ async def test_commands_show_and_change_decisions(screen: Terminal, bridge: Brid
         await screen.shows("risky is now denied")
         assert error_of(await client.call_tool("nvim_risky", {}))["code"] == "access_denied"
         await screen.command("McpTools audit")
-        await screen.shows("allow  risky  (user: always)", ": done in", "deny   risky  (ledger)", "Continue")
+        log = await screen.shows("allow  risky  (user: always)", ": done in", "deny   risky  (ledger)")
+        assert "the user always denies it, session" in log
+        assert "Continue without" not in log
         await screen.type(":McpTools trust ri")
         await screen.press("Tab")
         await screen.shows(":McpTools trust risky")

@@ -95,6 +95,18 @@ function M.denial(call, why, what)
   return err
 end
 
+--- Returns why a call was denied, without what the error tells the model.
+---@param message string of the error; its end may be missing
+---@return string
+function M.reason_in(message)
+  local reason = message:gsub('^%S+ was not run: ', '')
+  for _, sentence in pairs(NEXT) do
+    local at = reason:find('. ' .. sentence:sub(1, 12), 1, true)
+    reason = at and reason:sub(1, at - 1) or reason
+  end
+  return reason
+end
+
 --- Returns the error for a call that is denied without a question.
 ---@param call mcp-tools.Call
 ---@param decision mcp-tools.Decision

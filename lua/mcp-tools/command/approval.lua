@@ -1,5 +1,6 @@
 --- Subcommands for questions and decisions: answer, approve, deny, trust, audit.
 
+local answers = require('mcp-tools.approval.answers')
 local approval = require('mcp-tools.ui.approval')
 local audit = require('mcp-tools.approval.audit')
 local core = require('mcp-tools.core')
@@ -193,7 +194,10 @@ local function trust_lines()
     table.insert(lines, '  until this is fixed, every call needs approval' .. hint)
   end
   table.insert(lines, '  :McpTools trust TOOL [' .. table.concat(LEVELS, ' | ') .. '] changes a level')
-  table.insert(lines, '  trusted and verified: runs; untrusted: asks, except for what is always allowed; denied: never')
+  table.insert(
+    lines,
+    '  trusted, verified: runs. untrusted: asks, except for its lines "always with". denied: never runs.'
+  )
   table.insert(lines, '  :McpTools trust TOOL untrusted also forgets what is always allowed')
   add_questions(lines)
   local silenced = gateway.grants.silenced
@@ -287,7 +291,7 @@ local function line_of(entry)
     ms < 1000 and ('%.1f ms'):format(ms) or ('%.1f s'):format(ms / 1000)
   )
   if entry.decision == 'deny' then
-    text = tostring(entry.reason or 'not run'):gsub('^%S+ was not run: ', '')
+    text = answers.reason_in(tostring(entry.reason or 'not run')):gsub('^cancelled: ', '') -- as `by` says
   end
   return ('%s  %-5s  %s  (%s)  for %s: %s%s'):format(
     (tostring(entry.time):match('T(%d+:%d+:%d+)')),

@@ -99,3 +99,16 @@ describe('the audit log', function()
     t.wait(function() return vim.uv.fs_stat(audit.path() .. '.1') and #entries(1) == 1 end)
   end)
 end)
+
+describe('the reason for a denial', function()
+  it('is shown without what the error tells the model', function()
+    local answers = require('mcp-tools.approval.answers')
+    local call = { name = 'x' }
+    for _, what in ipairs({ 'closed', 'decided', 'refused', 'unanswered', 'changed', 'failed' }) do
+      local message = answers.denial(call, 'no. Not now: "a. b"', what).message
+      t.eq('no. Not now: "a. b"', answers.reason_in(message))
+      t.eq('no. Not now: "a. b"', answers.reason_in(message:sub(1, 52)))
+    end
+    t.eq('cancelled: quit', answers.reason_in('cancelled: quit'))
+  end)
+end)

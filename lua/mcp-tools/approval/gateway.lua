@@ -127,6 +127,7 @@ end
 ---@param files string[]?
 local function confirm(call, choice, files)
   local name = sanitize.line(call.name)
+  local undo = ('Undo: :McpTools trust %s untrusted'):format(name)
   if choice == 'never' then
     name = name .. ' is never allowed here'
   elseif choice == 'session' then
@@ -136,7 +137,7 @@ local function confirm(call, choice, files)
   else
     name = ('%s is always allowed %s'):format(name, files and 'with this file' or 'here')
   end
-  notify.info(name, 'Undo: :McpTools trust')
+  notify.info(name, undo)
 end
 
 --- Stores an answer that applies to later calls.

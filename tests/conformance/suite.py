@@ -108,9 +108,8 @@ async def run(suite: Path, url: str, *args: str, folder: Path) -> Report:
         args: options of the suite that select scenarios.
         folder: an empty directory for its output.
     """
-    done = await node.run(
-        suite, "server", "--url", url, *args, "-o", str(folder), home=folder, timeout=50_000
-    )
+    words = ("server", "--url", url, *args, "-o", str(folder))
+    done = await node.run(suite, *words, home=folder, timeout=50_000)
     assert done.code in (0, 1), f"the suite did not run: {done.out}{done.err}"
     scenarios: dict[str, Scenario] = {}
     counts: Counter[str] = Counter()

@@ -21,9 +21,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     minors = marker.args if marker else tuple(nvims.SOURCES)
     if metafunc.config.getoption("--quick"):
         minors = (nvims.REQUIRED,)
-    metafunc.parametrize(
-        "bridge", minors, indirect=True, scope="module", ids=[f"nvim-{minor}" for minor in minors]
-    )
+    ids = [f"nvim-{minor}" for minor in minors]
+    metafunc.parametrize("bridge", minors, indirect=True, scope="module", ids=ids)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -119,9 +119,8 @@ async def test_unsaved_text_is_read_and_other_files_need_approval(spawn_nvim: Sp
             "1 function",
             "1-1: on_disk(): complexity 1, nesting 0, no type hints, no docstring",
         ]
-        await bridge.nvim.lua(
-            "vim.cmd.edit('a.py'); vim.api.nvim_buf_set_lines(0, 0, -1, false, {'def unsaved(): pass'})"
-        )
+        edit = "vim.cmd.edit('a.py'); vim.api.nvim_buf_set_lines(0, 0, -1, false, ...)"
+        await bridge.nvim.lua(edit, ["def unsaved(): pass"])
         for args in ({"path": "a.py"}, {"bufnr": 0}):
             answer = (await tools.call("analyze_python", **args)).value
             assert ": unsaved():" in answer

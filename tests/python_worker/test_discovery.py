@@ -153,9 +153,8 @@ def editor(spawn_nvim: Editor, plugin: Path) -> Editor:
 
     async def begin(setup: str = "{}", init: str = "", **options: Any) -> Nvim:
         paths = f"vim.opt.runtimepath:append([[{plugin}]])\n{init}"
-        return await spawn_nvim(
-            init_lua=INIT.format(python=sys.executable, setup=setup, init=paths), **options
-        )
+        text = INIT.format(python=sys.executable, setup=setup, init=paths)
+        return await spawn_nvim(init_lua=text, **options)
 
     return begin
 
@@ -278,9 +277,8 @@ async def test_a_module_that_fails_is_reported_and_the_others_work(editor: Edito
     assert "modules: 8, tools: 2" in report
     assert "the worker is not running" in report
     said = await nvim.lua("return vim.fn.execute('messages')")
-    assert re.fullmatch(
-        r"\n\[mcp-tools\] broken\.py:1: .*\(and 5 more such files: :checkhealth mcp-tools\)", said
-    )
+    pattern = r"\n\[mcp-tools\] broken\.py:1: .*\(and 5 more such files: :checkhealth mcp-tools\)"
+    assert re.fullmatch(pattern, said)
 
 
 async def test_an_invalid_function_is_reported_and_other_tools_work(editor: Editor, plugin: Path) -> None:

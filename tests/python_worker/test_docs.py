@@ -36,9 +36,8 @@ async def test_the_examples_of_readme_and_help_work_unchanged(spawn_nvim: Spawn,
     directory.mkdir()
     (directory / "first.py").write_text(first_tool())
     for number, block in enumerate(help_modules()):
-        (directory / f"help_{number}.py").write_text(
-            block.replace("def word_lengths", "def help_word_lengths")
-        )
+        block = block.replace("def word_lengths", "def help_word_lengths")
+        (directory / f"help_{number}.py").write_text(block)
     init = INIT.format(python=sys.executable, setup="{}", init=f"vim.opt.runtimepath:append([[{tmp_path}]])")
     nvim = await spawn_nvim(init_lua=init)
     await nvim.lua("probe.core.get()")

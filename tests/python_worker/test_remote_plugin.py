@@ -84,9 +84,8 @@ async def test_a_manifest_without_a_provider_is_ignored(start: Start, spawn_nvim
 
 
 async def test_starting_the_editor_loads_nothing_for_python_tools(spawn_nvim: Spawn) -> None:
-    nvim = await spawn_nvim(
-        init_lua=f"{INIT}\nrequire('mcp-tools').setup({{ bridge = {{ autostart = false }} }})"
-    )
+    setup = "require('mcp-tools').setup({ bridge = { autostart = false } })"
+    nvim = await spawn_nvim(init_lua=f"{INIT}\n{setup}")
     loaded = await nvim.lua(
         "return vim.tbl_filter(function(name) return name:find('^mcp%-tools%.python') ~= nil end,"
         " vim.tbl_keys(package.loaded))"

@@ -72,9 +72,7 @@ def tags() -> dict[str, str]:
 
 def first_tool() -> str:
     """Returns the block of the README that is marked as the first tool."""
-    found = re.search(
-        r"^<!-- first tool -->\n```lua\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL
-    )
+    found = re.search(r"^<!-- first tool -->\n```lua\n(.*?)^```$", README.read_text(), re.M | re.S)
     assert found
     return found[1]
 
@@ -125,10 +123,8 @@ def test_help_tags_are_built_without_duplicates(nvim_program: Path, home: Home) 
 
 def found_in(directory: str, pattern: str) -> set[str]:
     """Returns what a pattern finds in the sources of a directory."""
-    texts = [
-        path.read_text() for path in sorted((ROOT / directory).rglob("*")) if path.suffix in (".lua", ".py")
-    ]
-    return {each for text in texts for each in re.findall(pattern, text, re.MULTILINE)}
+    files = [path for path in (ROOT / directory).rglob("*") if path.suffix in (".lua", ".py")]
+    return {each for path in files for each in re.findall(pattern, path.read_text(), re.MULTILINE)}
 
 
 def test_every_mapping_key_event_agent_and_topic_has_a_help_tag() -> None:
@@ -310,10 +306,7 @@ def test_the_architecture_page_lists_every_directory() -> None:
 
     rows = re.findall(r"^\| `([^`]+/)` \|", text, re.MULTILINE)
     assert len(rows) == len(set(rows))
-    sources = [
-        *(ROOT / "bridge").glob("mcp_tools_nvim/*/*.py"),
-        *(ROOT / "lua" / "mcp-tools").glob("*/**/*.lua"),
-    ]
+    sources = [*ROOT.glob("bridge/mcp_tools_nvim/*/*.py"), *ROOT.glob("lua/mcp-tools/*/**/*.lua")]
     parts = [path.relative_to(ROOT).parts for path in sources]
     directories = {"/".join(each[:3]) + "/" for each in parts}
     assert directories <= set(rows), directories - set(rows)
@@ -337,9 +330,8 @@ function M.run(opts) end
         sys.path.remove(str(ROOT / "scripts"))
     [function] = _luacats.parse(code).functions
     assert function.text == "Does it."
-    assert [(m.name, m.type, m.text, m.optional) for m in function.params] == [
-        ("opts", "table", "such as these", True)
-    ]
+    [opts] = function.params
+    assert (opts.name, opts.type, opts.text, opts.optional) == ("opts", "table", "such as these", True)
     assert [(m.name, m.type, m.text, m.optional) for m in function.returns] == [
         ("names", "string[]", "what it contains", True),
         ("value", "{ a: integer }", "", True),

@@ -98,9 +98,8 @@ class Tree:
     """The modules in a directory and the arrows between them."""
 
     def __init__(self, root: Path, plugin: Path | None = None) -> None:
-        self.modules = {
-            path: path.relative_to(root).with_suffix("").as_posix() for path in sorted(root.rglob("*.lua"))
-        }
+        files = sorted(root.rglob("*.lua"))
+        self.modules = {path: path.relative_to(root).with_suffix("").as_posix() for path in files}
         if plugin:
             self.modules[plugin] = "plugin"
         self.names = set(self.modules.values())

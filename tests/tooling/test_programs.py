@@ -95,9 +95,8 @@ async def test_make_run_shows_the_endpoint_and_writes_it_to_a_private_file(run_n
 
     assert endpoint["url"] in shown
     assert await run_nvim.lua("return vim.g.configured")
-    assert (
-        ENV_FILE.read_text() == f"export NVIM_MCP_URL={endpoint['url']} NVIM_MCP_TOKEN={endpoint['token']}\n"
-    )
+    url, token = endpoint["url"], endpoint["token"]
+    assert ENV_FILE.read_text() == f"export NVIM_MCP_URL={url} NVIM_MCP_TOKEN={token}\n"
     assert ENV_FILE.stat().st_mode & 0o077 == 0
     health = endpoint["url"].removesuffix("/mcp") + "/health"
     async with httpx2.AsyncClient(trust_env=False) as client:

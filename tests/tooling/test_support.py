@@ -18,9 +18,8 @@ from tests.support.nvim import ROOT, Spawn
 
 async def test_directories_of_neovim_are_private_to_the_test(spawn_nvim: Spawn, tmp_path: Path) -> None:
     nvim = await spawn_nvim(cwd=tmp_path)
-    directories = await nvim.lua(
-        "return vim.tbl_map(vim.fn.stdpath, {'config', 'data', 'state', 'cache', 'run', 'log'})"
-    )
+    names = ["config", "data", "state", "cache", "run", "log"]
+    directories = await nvim.lua("return vim.tbl_map(vim.fn.stdpath, ...)", names)
     assert all(path.startswith(str(nvim.home.path)) for path in directories)
     assert await nvim.lua("return vim.fn.getcwd()") == str(tmp_path)
 

@@ -115,10 +115,7 @@ async def test_the_token_of_a_socket_is_invalid_at_the_port(bridge: Served, endp
 
 async def test_a_socket_is_removed_with_its_endpoint_or_the_bridge(directory: Path) -> None:
     """A foreign file in its place is kept."""
-    first, second = (
-        unix_endpoint(directory / "a.sock"),
-        replace(unix_endpoint(directory / "b.sock"), name="b"),
-    )
+    first, second = (replace(unix_endpoint(directory / f"{name}.sock"), name=name) for name in "ab")
     async with served(endpoints=(first, second)) as bridge:
         assert sorted(os.listdir(directory)) == ["a.sock", "b.sock"]
         bridge.editor.emit("endpoints", (second,))
@@ -129,10 +126,7 @@ async def test_a_socket_is_removed_with_its_endpoint_or_the_bridge(directory: Pa
 
 
 async def test_no_endpoint_is_opened_after_the_disconnect(directory: Path) -> None:
-    first, second = (
-        unix_endpoint(directory / "a.sock"),
-        replace(unix_endpoint(directory / "b.sock"), name="b"),
-    )
+    first, second = (replace(unix_endpoint(directory / f"{name}.sock"), name=name) for name in "ab")
     async with served(endpoints=(first,)) as bridge:
         await bridge.agents.disconnect()
         before = len(bridge.editor.reports)

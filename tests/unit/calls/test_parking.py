@@ -186,9 +186,8 @@ async def test_old_missing_and_repeated_answers_change_nothing(bench: Bench) -> 
     assert await bench.resume(first) == tries[0]
     assert isinstance(tries[0], Parked)
     both = {"name": {}, "again": {}}
-    ends = await asyncio.gather(
-        bench.resume(tries[0], both), bench.resume(first), bench.resume(tries[0], both)
-    )
+    second = [bench.resume(tries[0], both) for _ in range(2)]
+    ends = await asyncio.gather(*second, bench.resume(first))
     assert ends[0] == ends[1] == ends[2] == await bench.resume(first)
     assert [seq for _, seq, _ in bench.editor.received] == [1, 2]
 

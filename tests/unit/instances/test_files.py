@@ -162,9 +162,8 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
         assert own_directories({"XDG_RUNTIME_DIR": name, "XDG_STATE_HOME": name}) == []
         state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": "../project/x"}
         assert own_directories(state) == []
-    assert own_directories({"XDG_RUNTIME_DIR": str(outside), "XDG_STATE_HOME": "x"}) == [
-        f"{outside}/mcp-tools"
-    ]
+    named = {"XDG_RUNTIME_DIR": str(outside), "XDG_STATE_HOME": "x"}
+    assert own_directories(named) == [f"{outside}/mcp-tools"]
     (tmp_path / "project" / ".git").rmdir()
     (tmp_path / "project" / ".git").write_text("gitdir: elsewhere")  # a linked work tree
     assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []

@@ -100,9 +100,8 @@ async def test_a_malformed_call_is_refused_before_the_tool_runs(params: dict[str
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
-)
+texts = st.text(max_size=5)
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner))
 objects = st.dictionaries(st.text(max_size=5), values, max_size=3)
 tokens = st.fixed_dictionaries({}, optional={"progressToken": scalars | values, "progress_token": values})
 known = {"name": st.text(max_size=5) | scalars, "arguments": objects | values}

@@ -148,9 +148,7 @@ async def test_deadlines_follow_the_clock_of_the_loop(nvim: Nvim) -> None:
         await asyncio.sleep(0.3)
         assert not running.done()
         assert (await asked).json is None
-        name, options = await editor._channel.request(
-            "nvim_exec_lua", (LAST, ()), time() + 5, lambda raw: raw[1:]
-        )
+        _, name, options = await editor._channel.request("nvim_exec_lua", (LAST, ()), time() + 5)
         assert name == "forever"
         assert 0 < options["start_by"] - editor._clock.to_editor(time()) < 2_000_000_000
         assert editor._channel.last_heard == pytest.approx(time(), abs=1)
@@ -184,9 +182,8 @@ async def test_endpoints_and_pushes_arrive_and_invalid_utf_8_is_replaced(setup: 
     endpoint |= {"scheme": "nonce", "socket": "/s", "server": {"name": "n", "version": "1"}}
     assert (await setup.editor.hello(INFO)).endpoints == ()
     await setup.nvim.lua(f"probe.wire.endpoints = {{ vim.json.decode([[{json.dumps(endpoint)}]]) }}")
-    expected = AgentEndpoint(
-        "agent", "secret", "unix", "x-token", ServerInfo("n", "1"), scheme="nonce", socket="/s"
-    )
+    about = {"scheme": "nonce", "socket": "/s"}
+    expected = AgentEndpoint("agent", "secret", "unix", "x-token", ServerInfo("n", "1"), **about)
     assert (await setup.editor.hello(INFO)).endpoints == (expected,)
     endpoints: asyncio.Queue[tuple[AgentEndpoint, ...]] = asyncio.Queue()
     pushed: asyncio.Queue[tuple[Any, ...]] = asyncio.Queue()

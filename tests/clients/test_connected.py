@@ -10,7 +10,6 @@ import itertools
 import json
 import re
 import shlex
-import sys
 import tomllib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from tests.support import model as models
 from tests.support.agents import output_of
 from tests.support.bridge import Bridge, http_client
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home, new_home
+from tests.support.nvim import PROGRAM, ROOT, Home, new_home
 from tests.support.results import text_of
 from tests.support.shared import bridge_of
 
@@ -37,7 +36,6 @@ from tests.support.shared import bridge_of
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(240)]
 
 HELP = ROOT / "doc" / "mcp-tools-clients.txt"
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 TOOL, OTHER, VARIABLE = "nvim_record", "nvim_test_progress", "NVIM_TOKEN"
 RECORD = """
 _G.recorded = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,10 @@ from tests.support import agents, lsp
 from tests.support import bridge as support
 from tests.support import model as models
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Nvim, Spawn
+from tests.support.nvim import PROGRAM, Nvim, Spawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # the first one installs the agents
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 SHELF = 'class Shelf:\n    def put(self, thing: str) -> "Shelf":\n        return self\n'
 USER = 'from shelf import Shelf\n\n\ndef fill(shelf: Shelf) -> Shelf:\n    return shelf.put("b")\n'
 PLACE = {"line": 5, "character": 19}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ from tests.support import agents, processes
 from tests.support import bridge as support
 from tests.support import model as models
 from tests.support.model import Model, Step
-from tests.support.nvim import ROOT, Home, Spawn
+from tests.support.nvim import PROGRAM, Home, Spawn
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]  # the first one installs the agents
 
-PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
 READ, OTHER = "nvim_editor_state", "nvim_mark"
 MARK = """
 mcp_tools.register({ name = 'mark', description = 'Marks', needs_approval = false, execute = function(ctx)

@@ -210,14 +210,6 @@ async def test_a_python_tool_needs_approval_like_any_other(shared: Bridge, way: 
         await shared.nvim.lua(allow, "ask")
 
 
-async def test_progress_is_rate_limited(shared: Bridge, way: Way) -> None:
-    async with caller(shared, way) as tools:
-        call = tools.start("py_flood", count=20_000)
-
-        assert (await call.task).value == "done"
-        assert len(call.progress) < 200
-
-
 async def test_output_of_a_tool_is_logged(shared: Bridge, way: Way) -> None:
     logged = "return table.concat(probe.log.lines(200), '\\n'):find(..., 1, true)"
     async with caller(shared, way) as tools:

@@ -16,9 +16,8 @@ from .nvim import ROOT, Home
 LOCK = ROOT / "requirements.lock"
 STAMP = ".lock-hash"
 UV = Path(sys.executable).with_name("uv")
-UV_CACHE = os.environ.get("UV_CACHE_DIR") or str(
-    Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "uv"
-)
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+UV_CACHE = os.environ.get("UV_CACHE_DIR") or str(CACHE / "uv")
 """The cache of the user, so that packages are not downloaded again."""
 USER_HOME = os.path.expanduser("~")
 """Has the user's settings for package indexes."""
@@ -56,9 +55,8 @@ def variables(path: str) -> dict[str, str]:
 def make_install(data: Path, path: str, *, timeout: int = 240_000) -> subprocess.CompletedProcess[str]:
     """Runs `make install` in this checkout; `timeout` in ms."""
     # Without the variables of `make test`, which may run this.
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-    }
+    nested = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    inherited = {name: value for name, value in os.environ.items() if name not in nested}
     return processes.run(
         ["make", "install"],
         cwd=ROOT,

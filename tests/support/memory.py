@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from mcp_tools_nvim.errors import Code, EditorGoneError, NoAnswerError
@@ -243,9 +244,8 @@ class MemoryEditor:
         timeout_ms: int,
         give_up: float | None = None,
     ) -> asyncio.Future[Reply]:
-        return self._request(
-            "execute", lambda: self._execute(call_id, request, start_by, timeout_ms), give_up
-        )
+        execute = partial(self._execute, call_id, request, start_by, timeout_ms)
+        return self._request("execute", execute, give_up)
 
     def get_result(self, task_id: str, since: int, *, whole: bool = False) -> asyncio.Future[Reply]:
         def answer() -> Reply:

@@ -85,16 +85,10 @@ class Model:
         if step.tool:
             block = {"type": "tool_use", "id": f"toolu_{self._id()}", "name": step.tool}
             block["input"] = step.arguments
-        message = {
-            "id": f"msg_{self._id()}",
-            "type": "message",
-            "role": "assistant",
-            "model": body["model"],
-            "content": [block],
-            "stop_reason": reason,
-            "stop_sequence": None,
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-        }
+        message: Json = {"id": f"msg_{self._id()}", "type": "message", "role": "assistant"}
+        message |= {"model": body["model"], "content": [block]}
+        message |= {"stop_reason": reason, "stop_sequence": None}
+        message["usage"] = {"input_tokens": 1, "output_tokens": 1}
         if not body.get("stream"):
             return web.json_response(message)
         empty: Json = {**block, "text": ""} if not step.tool else {**block, "input": {}}
@@ -113,9 +107,7 @@ class Model:
             },
             {"type": "message_stop"},
         ]
-        return await stream(
-            request, (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-        )
+        return await stream_events(request, events)
 
     async def google(self, request: web.Request) -> web.StreamResponse:
         """`POST /v1beta/models/NAME:METHOD`."""
@@ -151,9 +143,8 @@ class Model:
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         if not body.get("stream"):
             choice = {"index": 0, "message": message, "finish_reason": reason}
-            return web.json_response(
-                base | {"object": "chat.completion", "choices": [choice], "usage": usage}
-            )
+            base["object"] = "chat.completion"
+            return web.json_response(base | {"choices": [choice], "usage": usage})
         base["object"] = "chat.completion.chunk"
         chunks: list[Json] = [
             base | {"choices": [{"index": 0, "delta": message, "finish_reason": None}]},
@@ -186,9 +177,7 @@ class Model:
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": {**response, "usage": usage}},
         ]
-        return await stream(
-            request, (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-        )
+        return await stream_events(request, events)
 
 
 async def stream(request: web.Request, parts: Iterator[str] | list[str]) -> web.StreamResponse:
@@ -198,6 +187,10 @@ async def stream(request: web.Request, parts: Iterator[str] | list[str]) -> web.
         await response.write(part.encode())
     await response.write_eof()
     return response
+
+
+async def stream_events(request: web.Request, events: list[Json]) -> web.StreamResponse:
+    return await stream(request, [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events])
 
 
 async def tokens(_: web.Request) -> web.Response:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import socket as sockets
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from .results import eventually
 from .rpc import GoneError, Rpc, RpcError
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim")]
+"""The command `mcp-tools`."""
 PROBE = f"_G.probe = dofile([[{ROOT / 'tests' / 'support' / 'probe.lua'}]])"
 """Lua that gives tests access to modules of the plugin."""
 CALL = """

@@ -107,10 +107,8 @@ class Terminal:
 
     async def question_settled(self, ms: int = 400) -> None:
         """Waits until the approval question has been on the screen long enough to be answered."""
-        shown = (
-            "local one = probe.approval.current() return one and vim.uv.hrtime() - one.shown_at > 1e6 * ..."
-        )
-        await self.nvim.wait_for(shown, ms)
+        shown = "local one = probe.approval.current() return one and vim.uv.hrtime() - one.shown_at > ..."
+        await self.nvim.wait_for(shown, ms * 1_000_000)
 
     async def gone(self, timeout: int = PATIENCE) -> None:
         """Waits until the program and its terminal have ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -20,32 +21,22 @@ from tests.unit.mounts.editor import Editor
 ROOT = Path(__file__).resolve().parents[2]
 
 BOTH = """if True:
-    import asyncio, json, sys
+    import asyncio, sys
     sys.setswitchinterval(1e-5)
     from mcp_tools_nvim.http.handlers import Loader
     from mcp_tools_nvim.mounts.mount import Mounts
-
-    class Editor:
-        def on(self, event, callback):
-            self.tell = callback
-
-        def report(self, kind, data):
-            self.reported = data
-
-        def __getattr__(self, name):
-            return lambda *_: None
+    from tests.unit.mounts.editor import Editor
 
     async def main():
         editor = Editor()
         mounts = Mounts(editor, lambda _: None)
-        mount = {"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}
-        editor.tell("mounts", [json.dumps([mount])])
+        editor.tell("mounts", [sys.argv[2]])
         await asyncio.sleep(float(sys.argv[1]))
         await Loader(lambda: "kernel").load()
         async with asyncio.timeout(20):
             while mounts._servers is None:
                 await asyncio.sleep(0.01)
-                assert "import" not in str(getattr(editor, "reported", "")), editor.reported
+                assert "import" not in str(editor.reports), editor.reports
         mounts.end(1)
         await mounts.ended()
 
@@ -53,16 +44,16 @@ BOTH = """if True:
 """
 
 
-DELAYS = [0, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.02, 0.05, 0.1, 0.15, 0.2))]
+DELAYS = (0, 0.02, 0.05, 0.1, 0.15, 0.2)
+MOUNT = json.dumps([{"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", DELAYS)
 def test_a_client_and_a_mount_load_the_sdk_at_the_same_time(delay: float) -> None:
-    processes.run([sys.executable, "-c", BOTH, str(delay)], cwd=ROOT / "bridge", check=True, timeout=60)
-
-
-MOUNT = json.dumps([{"name": "m", "command": ["/nonexistent"], "start_timeout": 1000, "limit": 1000}])
+    env = {**os.environ, "PYTHONPATH": "bridge"}
+    command = [sys.executable, "-c", BOTH, str(delay), MOUNT]
+    processes.run(command, cwd=ROOT, env=env, check=True, timeout=60)
 
 
 async def test_a_mount_tries_a_failed_load_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,9 +74,8 @@ def flood(number: int, token: Any) -> dict[str, Any] | None:
             params = {"progressToken": token, "progress": 1, "message": "m"}
             send({"method": "notifications/progress", "params": params}, 5000)
         case "large logs":
-            send(
-                {"method": "notifications/message", "params": {"level": "info", "data": "m" * 1_000_000}}, 20
-            )
+            params = {"level": "info", "data": "m" * 1_000_000}
+            send({"method": "notifications/message", "params": params}, 20)
         case "large progress":
             params = {"progressToken": token, "progress": 1, "message": "m" * 1_000_000}
             send({"method": "notifications/progress", "params": params}, 20)

@@ -38,19 +38,16 @@ async def status(bridge: Served, method: str, path: str, headers: dict[str, str]
         return response.status
 
 
+FOREIGN = ("evil.example/", "127.0.0.1.evil.example/", "user@evil.example/", "evil.example?/")
+
+
 @pytest.mark.parametrize(
-    ("target", "status"),
-    [
-        ("evil.example/health", 403),
-        ("127.0.0.1.evil.example/health", 403),
-        ("user@evil.example/health", 403),
-        ("evil.example?/health", 403),
-        ("127.0.0.1:1/health", 200),
-        ("localhost/health", 200),
-    ],
+    ("host", "status"),
+    [*((host, 403) for host in FOREIGN), *((host, 200) for host in ("127.0.0.1:1/", "localhost/"))],
 )
-async def test_the_host_of_an_absolute_target_is_checked(bridge: Served, target: str, status: int) -> None:
-    head = tcp.request(bridge, line=f"GET http://{target} HTTP/1.1", Host="localhost", Authorization=None)
+async def test_the_host_of_an_absolute_target_is_checked(bridge: Served, host: str, status: int) -> None:
+    line = f"GET http://{host}health HTTP/1.1"
+    head = tcp.request(bridge, line=line, Host="localhost", Authorization=None)
     (answer,) = await tcp.talk(bridge, head, answers=1)
     assert answer.status == status
 
@@ -96,17 +93,16 @@ async def test_a_wrong_method_gets_the_right_ones(bridge: Served, request_line: 
         assert (response.status, response.headers["Allow"]) == (405, allowed)
 
 
+GOOD = ("text/event-stream,application/json", "application/*, text/*;q=0.1", "application/json, */*;q=0.1")
+BAD = ("*/*, text/event-stream;q=0", "application/jsonx, text/event-streamx")
+
+
 @pytest.mark.parametrize(
     ("header", "value", "expected"),
     [
         ("Content-Type", "application/octet-stream", 415),
-        ("Accept", "text/event-stream,application/json", 400),
-        ("Accept", "application/*, text/*;q=0.1", 400),
-        ("Accept", "Text/Event-Stream;q=0.5, APPLICATION/JSON", 400),
-        ("Accept", "application/json, */*;q=0.1", 400),
-        ("Accept", "*/*, text/event-stream;q=0", 406),
-        ("Accept", "application/jsonx, text/event-streamx", 406),
-        ("Accept", "application/json;q=0.0, text/event-stream", 406),
+        *(("Accept", value, 400) for value in (*GOOD, "Text/Event-Stream;q=0.5, APPLICATION/JSON")),
+        *(("Accept", value, 406) for value in (*BAD, "application/json;q=0.0, text/event-stream")),
     ],
 )
 async def test_a_post_accepts_json_and_streams(
@@ -171,12 +167,9 @@ async def test_get_needs_sessions_and_must_accept_a_stream(bridge: Served) -> No
     ("changes", "expected"),
     [
         ({}, 200),
-        ({"Authorization": "Bearer " + "x" * len(TOKEN)}, 401),
-        ({"Authorization": None}, 401),
-        ({"Origin": "https://evil.example"}, 403),
-        ({"Host": "evil.example"}, 403),
-        ({"Content_Type": "text/plain"}, 415),
-        ({"Content_Encoding": "gzip"}, 415),
+        *(({"Authorization": value}, 401) for value in (None, "Bearer " + "x" * len(TOKEN))),
+        *(({"Origin": "https://evil.example"}, 403), ({"Host": "evil.example"}, 403)),
+        *(({"Content_Type": "text/plain"}, 415), ({"Content_Encoding": "gzip"}, 415)),
         ({"Accept": "text/plain"}, 406),
     ],
 )

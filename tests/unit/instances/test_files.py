@@ -150,6 +150,14 @@ def test_only_bridges_of_this_machine_are_found(tmp_path: Path) -> None:
     assert sorted(i.url for i in read_all(str(tmp_path))) == sorted(good)
 
 
+def used(
+    runtime: Path | str = "", state: Path | str = "x", home: Path | None = None, **more: str
+) -> list[str]:
+    """The directories for these values of XDG_RUNTIME_DIR and XDG_STATE_HOME."""
+    environ = {"XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": str(state), **more}
+    return own_directories(environ, **({"home": str(home)} if home else {}))
+
+
 def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings of a project may set variables that name a directory of it."""
     (tmp_path / "project" / ".git").mkdir(parents=True)
@@ -158,20 +166,17 @@ def test_a_directory_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: py
         directory.mkdir(mode=0o700)
     (tmp_path / "link").symlink_to(inside)
     monkeypatch.chdir(tmp_path / "project")
-    for name in (str(inside), str(tmp_path / "link"), "run", "project/run"):
-        assert own_directories({"XDG_RUNTIME_DIR": name, "XDG_STATE_HOME": name}) == []
-        state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": "../project/x"}
-        assert own_directories(state) == []
-    named = {"XDG_RUNTIME_DIR": str(outside), "XDG_STATE_HOME": "x"}
-    assert own_directories(named) == [f"{outside}/mcp-tools"]
+    for name in (inside, tmp_path / "link", "run", "project/run"):
+        assert used(name, name) == []
+    assert used("", outside, NVIM_APPNAME="../project/x") == []
+    assert used(outside) == [f"{outside}/mcp-tools"]
     (tmp_path / "project" / ".git").rmdir()
     (tmp_path / "project" / ".git").write_text("gitdir: elsewhere")  # a linked work tree
-    assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []
+    assert used("", inside) == []
     (tmp_path / "project" / ".git").unlink()  # an unpacked archive
-    assert own_directories({"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(inside)}) == []
+    assert used("", inside) == []
     for name in ("../project/x", str(outside)):
-        state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(outside), "NVIM_APPNAME": name}
-        assert own_directories(state) == []
+        assert used("", outside, NVIM_APPNAME=name) == []
 
 
 def test_a_repository_has_no_instance_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,27 +185,24 @@ def test_a_repository_has_no_instance_files(tmp_path: Path, monkeypatch: pytest.
     (clone / "sub").mkdir(parents=True, mode=0o700)
     git = clone / ".git"
     git.mkdir()
-    for variable in (tmp_path, clone / ".."):
-        environ = {"XDG_RUNTIME_DIR": str(variable), "XDG_STATE_HOME": "x"}
-        for place in (clone, clone / "sub", tmp_path):
-            monkeypatch.chdir(place)
-            assert own_directories(environ) == []
+    for place in (clone, clone / "sub", tmp_path):
+        monkeypatch.chdir(place)
+        assert used(tmp_path) == used(clone / "..") == []
     git.rmdir()  # an unpacked archive
     monkeypatch.chdir(clone)
-    assert own_directories({"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": "x"}) == []
+    assert used(tmp_path) == []
     monkeypatch.chdir("/")
-    assert own_directories({"XDG_RUNTIME_DIR": str(tmp_path), "XDG_STATE_HOME": "x"}) == [str(clone)]
+    assert used(tmp_path) == [str(clone)]
     up = f"{tmp_path}/mcp-tools/.."
-    assert own_directories({"XDG_RUNTIME_DIR": up, "XDG_STATE_HOME": up}) == []
+    assert used(up, up) == []
 
 
 def test_a_home_directory_may_be_a_repository(tmp_path: Path) -> None:
     """Some users keep their configuration in one."""
     (tmp_path / ".git").mkdir()
-    state = {"XDG_RUNTIME_DIR": "", "XDG_STATE_HOME": str(tmp_path / "state")}
-    assert own_directories(state) == []
+    assert used("", tmp_path / "state") == []
     instances = str(tmp_path / "state" / "nvim" / "mcp-tools" / "instances")
-    assert own_directories(state, home=str(tmp_path)) == [instances]
+    assert used("", tmp_path / "state", tmp_path) == [instances]
 
 
 def test_special_huge_and_nested_files_are_ignored(tmp_path: Path) -> None:

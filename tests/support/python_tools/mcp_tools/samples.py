@@ -272,15 +272,6 @@ def py_dear() -> str:
 
 
 @mcp_tool(annotations=READ)
-def py_flood(ctx: Context, count: int = 20_000) -> str:
-    """Reports a lot of progress."""
-    for number in range(count):
-        ctx.progress(number, count)
-        ctx.log("debug", number)
-    return "done"
-
-
-@mcp_tool(annotations=READ)
 def py_prints_much() -> str:
     """Prints a lot."""
     for number in range(20_000):

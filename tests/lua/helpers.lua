@@ -3,6 +3,12 @@
 
 local t = {}
 
+local here = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
+
+---The directory of the checkout, and that of `fixtures`.
+t.CHECKOUT = vim.fs.dirname(vim.fs.dirname(here))
+t.FIXTURES = here .. '/fixtures'
+
 local function fail(message, ...) error(message:format(...), 3) end
 
 ---Assert deep equality.
@@ -34,21 +40,24 @@ end
 ---Assert that a value is truthy, and return it.
 ---@generic T
 ---@param value T?
----@param message string?
+---@param message any? what to show, like the error that was returned with the value
 ---@return T
 function t.ok(value, message)
   if not value then
-    fail('%s', message or ('expected a truthy value, got ' .. tostring(value)))
+    local got = 'expected a truthy value, got ' .. tostring(value)
+    fail('%s', type(message) == 'string' and message or message and ('%s: %s'):format(got, vim.inspect(message)) or got)
   end
   return value
 end
 
----Assert that a string contains a Lua pattern.
----@param pattern string
+---Assert that a string contains a Lua pattern, or each of several ones.
+---@param patterns string|string[]
 ---@param text string
-function t.matches(pattern, text)
-  if type(text) ~= 'string' or not text:find(pattern) then
-    fail('expected something like %q\n     got %s', pattern, vim.inspect(text))
+function t.matches(patterns, text)
+  for _, pattern in ipairs(type(patterns) == 'table' and patterns or { patterns }) do
+    if type(text) ~= 'string' or not text:find(pattern) then
+      fail('expected something like %q\n     got %s', pattern, vim.inspect(text))
+    end
   end
 end
 
@@ -68,11 +77,33 @@ function t.raises(pattern, fn)
   return err
 end
 
+---Assert that a call returned an error: `t.fails('stale', 'changed', edit.apply(…))`.
+---@param code string? any by default
+---@param pattern string? in the message
+---@param value any must be nil
+---@param err mcp-tools.Error
+function t.fails(code, pattern, value, err)
+  if value ~= nil or type(err) ~= 'table' or code and err.code ~= code or not err.message:find(pattern or '') then
+    fail('expected an error %s %q\n     got %s', code or '', pattern or '', vim.inspect({ value, err }))
+  end
+end
+
 ---A handler that returns these values through `ctx`.
 ---@return fun(ctx: function)
 function t.answers(...)
   local values = vim.F.pack_len(...)
   return function(ctx) ctx(vim.F.unpack_len(values)) end
+end
+
+---Call a function that must take less than 10 s of CPU time, which hardly depends on the load of the machine.
+---@return any ... what it returns
+function t.fast(fn, ...)
+  local begun = os.clock()
+  local results = vim.F.pack_len(fn(...))
+  if os.clock() - begun >= 10 then
+    fail('it took %.1f s', os.clock() - begun)
+  end
+  return vim.F.unpack_len(results)
 end
 
 ---A function that returns a value.
@@ -128,6 +159,15 @@ function t.wait(fn, ms, what)
     fail('%s did not happen within %d ms', what or 'the awaited condition', ms or 5000)
   end
   return value
+end
+
+---Let the event loop run until everything that has begun has ended.
+function t.settle()
+  local turns = 0
+  t.wait(function()
+    turns = turns + 1
+    return turns > 20
+  end)
 end
 
 ---Let the event loop run until a call has ended.

@@ -75,8 +75,7 @@ function M.call(session, name, args) return M.result(M.begin(session, name, args
 
 --- The text of its result, or of its first part; of JSON the value.
 function M.value(session, name, args)
-  local result, err = M.call(session, name, args)
-  t.eq(nil, err)
+  local result = t.ok(M.call(session, name, args))
   local text = result.content[1].text
   local ok, value = pcall(vim.json.decode, text)
   return ok and value or text

@@ -29,11 +29,7 @@ M.LOOP = table.concat({
 }, '\n')
 
 --- Returns the answer of a tool as clients get it.
-function M.text(name, args)
-  local text, err = project.text(name, args)
-  t.eq(nil, err)
-  return text
-end
+function M.text(name, args) return t.ok(project.text(name, args)) end
 
 function M.dap() return require('dap') end
 
@@ -66,10 +62,7 @@ function M.step(how, more) return M.ok('debug_step', vim.tbl_extend('force', { h
 --- Sets breakpoints in lines of a file.
 ---@param path string
 function M.set(path, ...)
-  local points = {}
-  for _, line in ipairs({ ... }) do
-    table.insert(points, { path = path, line = line })
-  end
+  local points = vim.tbl_map(function(line) return { path = path, line = line } end, { ... })
   return M.ok('debug_breakpoints', { set = points })
 end
 

@@ -30,6 +30,14 @@ function M.age()
   end
 end
 
+--- Writes a file and opens it in the current window.
+---@return string path
+function M.edit(name, text)
+  local path = M.write(name, text)
+  vim.cmd('silent edit ' .. path)
+  return path
+end
+
 --- The bytes of a file.
 ---@param name string relative to the project, or absolute
 ---@return string
@@ -46,11 +54,59 @@ end
 
 function M.close()
   vim.cmd('silent! %bwipeout!')
+  pcall(vim.api.nvim_del_augroup_by_name, 'editor-project')
   vim.diagnostic.reset()
   vim.fn.setqflist({}, 'f')
   vim.cmd.cd('/')
   vim.fn.delete(M.base, 'rf')
   config.reset()
+end
+
+--- Opens a project before each test of this group, and closes it after each.
+---@param groups? string[] tools to enable
+---@param fn? fun() what else is done before each test
+function M.each(groups, fn)
+  before_each(function()
+    M.open()
+    if groups then
+      M.offer(groups)
+    end
+    if fn then
+      fn()
+    end
+  end)
+  after_each(M.close)
+end
+
+--- Runs git in the project, and returns its output.
+function M.git(...)
+  local settings = { '-c', 'user.name=A Person', '-c', 'user.email=a@example.org', '-c', 'protocol.file.allow=always' }
+  local done = vim.system(vim.list_extend({ 'git', unpack(settings) }, { ... }), { cwd = M.root, text = true }):wait()
+  assert(done.code == 0, done.stderr)
+  return vim.trim(done.stdout)
+end
+
+--- Makes the project an empty repository.
+function M.init()
+  vim.fn.delete(M.root .. '/.git', 'rf')
+  M.git('init', '-q', '-b', 'main')
+end
+
+---@param message string
+function M.commit(message)
+  M.git('add', '-A')
+  M.git('commit', '-q', '-m', message)
+end
+
+--- The data of all `User` events of a name from now on, until the project is closed.
+---@param name string
+---@return table[] list that grows
+function M.events(name)
+  local list = {}
+  local function note(args) table.insert(list, args.data) end
+  local group = vim.api.nvim_create_augroup('editor-project', { clear = false })
+  vim.api.nvim_create_autocmd('User', { pattern = name, group = group, callback = note })
+  return list
 end
 
 --- Runs a function, or a command, at the next event of files that match.
@@ -121,10 +177,37 @@ end
 ---@param code string
 ---@param pattern string in its message
 ---@param args table
-function M.refused(name, code, pattern, args)
-  local value, err = M.call(name, args)
-  t.eq({ nil, code }, { value, err and err.code })
-  t.matches(pattern, err.message)
+function M.refused(name, code, pattern, args) t.fails(code, pattern, M.call(name, args)) end
+
+--- The state of the editor that no tool may change: windows, cursors, mode, registers, search, jumps.
+---@return table
+function M.view()
+  vim.cmd.redraw() -- without a screen the first line of a window is not settled before
+  local windows = {}
+  for _, window in ipairs(vim.api.nvim_list_wins()) do
+    windows[window] = {
+      vim.api.nvim_win_get_buf(window),
+      vim.api.nvim_win_get_cursor(window),
+      vim.fn.getjumplist(window),
+      vim.api.nvim_win_call(window, vim.fn.winsaveview),
+    }
+  end
+  local registers = {}
+  for name in ([["-/:.0123456789abc]]):gmatch('.') do
+    registers[name] = { vim.fn.getreg(name), vim.fn.getregtype(name) }
+  end
+  return {
+    windows = windows,
+    current = vim.api.nvim_get_current_win(),
+    tab = vim.api.nvim_get_current_tabpage(),
+    mode = vim.api.nvim_get_mode(),
+    alternate = vim.fn.bufnr('#'),
+    registers = registers,
+    search = { vim.v.searchforward, vim.fn.searchcount({ maxcount = 0 }), vim.v.hlsearch },
+    buffers = vim.api.nvim_list_bufs(),
+    messages = vim.api.nvim_exec2('messages', { output = true }).output,
+    errmsg = vim.v.errmsg,
+  }
 end
 
 --- The contents of a resource, of which there must be one.

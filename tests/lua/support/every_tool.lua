@@ -16,13 +16,7 @@ function M.offer()
   for _, file in ipairs(bundled.files('tools')) do
     table.insert(names, file.name)
   end
-  config.setup({
-    tools = names,
-    approval = {
-      default = 'allow',
-      rule = t.returns('allow'),
-    },
-  })
+  config.setup({ tools = names, approval = { default = 'allow', rule = t.returns('allow') } })
   core.get()
   -- The person looks away: menus and prompts are dismissed.
   vim.ui.select = function(_, _, on_choice) on_choice(nil) end
@@ -37,11 +31,9 @@ end
 
 --- What names of arguments mean. The first pattern that a name has counts.
 local MEANINGS = {
-  { '^path$', 'path' },
   { 'path$', 'path' },
   { 'file$', 'path' },
   { '^filename$', 'path' },
-  { '^file_path$', 'path' },
   { 'uri$', 'uri' },
   { 'glob', 'glob' },
   { 'new_name', 'word' },
@@ -72,11 +64,8 @@ local function sample(name, schema, world)
   elseif kind == 'boolean' then
     return false
   elseif kind == 'array' then
-    local list = t.list(
-      math.max(schema.minItems or 0, 1),
-      function() return sample(name, schema.items or {}, world) end
-    )
-    return list
+    local count = math.max(schema.minItems or 0, 1)
+    return t.list(count, function() return sample(name, schema.items or {}, world) end)
   elseif kind == 'object' then
     return M.arguments(schema, world)
   end

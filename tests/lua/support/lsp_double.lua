@@ -123,10 +123,8 @@ function Double:publish(bufnr, version, messages)
     local each = { range = M.range(0, 0, 1), severity = 1, source = 'double' }
     list[i] = vim.tbl_extend('force', each, more)
   end
-  self:say(
-    'textDocument/publishDiagnostics',
-    { uri = vim.uri_from_bufnr(bufnr), version = version, diagnostics = list }
-  )
+  local params = { uri = vim.uri_from_bufnr(bufnr), version = version, diagnostics = list }
+  self:say('textDocument/publishDiagnostics', params)
 end
 
 --- Has it been told something?

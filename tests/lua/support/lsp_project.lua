@@ -8,8 +8,7 @@ local t = require('helpers')
 
 local M = { root = project.root, write = project.write }
 
-local HERE = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(HERE)))
+local ROOT = require('helpers').CHECKOUT
 local DEPS = ROOT .. '/.deps'
 
 local function node()

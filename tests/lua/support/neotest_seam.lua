@@ -7,9 +7,7 @@ local M = {}
 ---@return table[] positions of the file and its tests
 local function positions(path)
   local lines = vim.split(table.concat(vim.fn.readfile(path), '\n'), '\n')
-  local list = {
-    { id = path, type = 'file', name = vim.fs.basename(path), path = path, range = { 0, 0, #lines, 0 } },
-  }
+  local list = { { id = path, type = 'file', name = vim.fs.basename(path), path = path, range = { 0, 0, #lines, 0 } } }
   for number, line in ipairs(lines) do
     local name, command = line:match('^(%w+): (.*)$')
     if name then
@@ -61,10 +59,7 @@ function M.double(root)
   local client, results, running = {}, {}, nil
   local function tree_of(list)
     if list[1] then
-      return {
-        iter = function() return ipairs(list) end,
-        list = list,
-      }, 'check'
+      return { iter = function() return ipairs(list) end, list = list }, 'check'
     end
   end
   local function find(id)

@@ -19,10 +19,14 @@ function M.collect(fail_with, as_table)
     end
     table.insert(M.list, { text = text, level = level, title = opts and opts.title })
   end
-  vim.notify = not as_table and show or setmetatable({}, {
-    __call = function(_, ...) show(...) end,
-  })
+  vim.notify = not as_table and show or setmetatable({}, { __call = function(_, ...) show(...) end })
   return M.list
+end
+
+---Collect notifications in each test of this group.
+function M.each()
+  before_each(function() M.collect() end)
+  after_each(M.restore)
 end
 
 ---Everything that was shown since `collect`.
@@ -33,6 +37,14 @@ function M.text() return table.concat(t.field('text', M.list), '\n') end
 ---@param text string
 function M.wait(text)
   t.wait(function() return M.text():find(text, 1, true) end, 5000, ('a notification with "%s"'):format(text))
+end
+
+---Run a command, and wait for a notification that contains `text`.
+---@param command string
+---@param text string
+function M.after(command, text)
+  vim.cmd(command)
+  M.wait(text)
 end
 
 ---Give `vim.notify` back.

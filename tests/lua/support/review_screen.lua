@@ -18,12 +18,31 @@ function M.reset()
   M.ends = {} -- outcomes
 end
 
---- Ends a test.
-function M.close()
+--- Closes all reviews.
+function M.close_all()
   for _, one in ipairs(review.list()) do
     one:close('the test is over')
   end
+end
+
+--- Ends a test.
+function M.close()
+  M.close_all()
   project.close()
+end
+
+--- Shows no review until `end_unseen`.
+---@param is_attended? fun(): boolean
+function M.unseen(is_attended)
+  local function noop() end
+  local always = t.returns(true)
+  review.set_presenter({ is_attended = is_attended or always, show = noop, update = noop, hide = noop })
+end
+
+--- Closes reviews that were not shown.
+function M.end_unseen()
+  M.close_all()
+  review.set_presenter(nil)
 end
 
 --- Proposes texts, and returns the review on the screen.
@@ -41,8 +60,18 @@ function M.open(files, more)
   return review.current()
 end
 
---- Types keys as the user does.
-function M.press(keys) api.nvim_feedkeys(vim.keycode(keys), 'xt', false) end
+--- Types keys as the user does, one argument after the other.
+function M.press(...)
+  for _, keys in ipairs({ ... }) do
+    api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
+  end
+end
+
+--- Enters the review, and types keys there.
+function M.enter(...)
+  require('mcp-tools.command').run({ args = 'review ' })
+  M.press(...)
+end
 
 --- Returns the window of the legend and its text.
 function M.legend()

@@ -2,8 +2,6 @@
 
 local M = {}
 
-local here = vim.uv.fs_realpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))
-local root = here:match('^(.*)/tests/lua/support$')
 local path, folder
 
 --- Programs that the tests themselves need beside.
@@ -15,7 +13,7 @@ function M.use(name)
   path, folder = vim.env.PATH, vim.fn.tempname()
   vim.fn.mkdir(folder, 'p')
   local programs = { git = name ~= 'none' and vim.fn.exepath('git') or nil }
-  programs.rg = name == 'rg' and root .. '/.deps/venv/bin/rg' or nil
+  programs.rg = name == 'rg' and require('helpers').CHECKOUT .. '/.deps/venv/bin/rg' or nil
   for _, other in ipairs(OTHERS) do
     programs[other] = vim.fn.exepath(other)
   end

@@ -4,38 +4,20 @@ local config = require('mcp-tools.config')
 local project = require('editor_project')
 local t = require('helpers')
 
-local M = { write = project.write, close = project.close, text = project.text }
+local M = {}
+
+for _, name in ipairs({ 'close', 'commit', 'each', 'git', 'init', 'text', 'write' }) do
+  M[name] = project[name]
+end
 
 M.base, M.root = project.base, project.root
 
---- Where the checkout is, with the programs in its `.deps`.
-local here = vim.fs.dirname(vim.uv.fs_realpath(debug.getinfo(1, 'S').source:sub(2)))
-M.checkout = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(here)))
+M.checkout = t.CHECKOUT
 
 ---@param groups string[]
 function M.open(groups)
   project.open()
   project.offer(groups)
-end
-
-function M.git(...)
-  local settings = { 'user.name=A Person', 'user.email=a@example.org', 'protocol.file.allow=always' }
-  local command = { 'git', '-c', settings[1], '-c', settings[2], '-c', settings[3], ... }
-  local done = vim.system(command, { cwd = M.root }):wait()
-  assert(done.code == 0, done.stderr)
-  return vim.trim(done.stdout)
-end
-
---- An empty repository in place of the folder that only looks like one.
-function M.init()
-  vim.fn.delete(M.root .. '/.git', 'rf')
-  M.git('init', '-q', '-b', 'main')
-end
-
----@param message string
-function M.commit(message)
-  M.git('add', '-A')
-  M.git('commit', '-q', '-m', message)
 end
 
 --- Is a process gone, or about to be taken away by its new parent?
@@ -94,20 +76,11 @@ end
 function M.call(name, args, ms) return M.start(name, args).wait(ms) end
 
 --- The same for a call that has to succeed.
-function M.ok(name, args, ms)
-  local result, err = M.call(name, args, ms)
-  t.eq(nil, err)
-  return result
-end
+function M.ok(name, args, ms) return t.ok(M.call(name, args, ms)) end
 
 --- The same for a call that has to fail.
 ---@param code string
 ---@param pattern string in its message
-function M.fails(code, pattern, name, args)
-  local result, err = M.call(name, args)
-  t.eq(nil, result)
-  t.eq(code, err.code)
-  t.matches(pattern, err.message)
-end
+function M.fails(code, pattern, name, args) t.fails(code, pattern, M.call(name, args)) end
 
 return M

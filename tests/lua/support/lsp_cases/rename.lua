@@ -4,20 +4,8 @@ local project = require('lsp_project')
 local t = require('helpers')
 
 local KINDS = {
-  python = {
-    ledger = 'shop/ledger.py',
-    user = 'shop/user%d.py',
-    old = 'post_entry',
-    new = 'add_entry',
-    use_line = 7,
-  },
-  typescript = {
-    ledger = 'shop/ledger.ts',
-    user = 'shop/user%d.ts',
-    old = 'postEntry',
-    new = 'addEntry',
-    use_line = 6,
-  },
+  python = { ledger = 'shop/ledger.py', user = 'shop/user%d.py', old = 'post_entry', new = 'add_entry', line = 7 },
+  typescript = { ledger = 'shop/ledger.ts', user = 'shop/user%d.ts', old = 'postEntry', new = 'addEntry', line = 6 },
 }
 
 ---@param path string in the project
@@ -49,8 +37,7 @@ return function(kind)
     it('shows a diff and changes nothing with preview', function()
       local before = text_of(here.ledger)
       local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new, preview = true }
-      local result, err = project.call('symbol_rename', args)
-      t.eq(nil, err)
+      local result = t.ok(project.call('symbol_rename', args))
       t.eq(9, result.places)
       t.matches('%+.*' .. here.new, result.diff)
       t.eq(before, text_of(here.ledger))
@@ -62,11 +49,9 @@ return function(kind)
       vim.api.nvim_win_set_cursor(0, { 2, 0 })
       local bufnr, win = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
       local user = project.root .. '/' .. here.user:format(1)
-      local args = { path = user, line = here.use_line, symbol = here.old, new_name = here.new }
-      local result, err = project.call('symbol_rename', args)
-      t.eq(nil, err)
-      t.eq(true, result.files[1].unsaved)
-      t.eq(nil, result.files[2].unsaved)
+      local args = { path = user, line = here.line, symbol = here.old, new_name = here.new }
+      local result = t.ok(project.call('symbol_rename', args))
+      t.eq({ true, nil }, { result.files[1].unsaved, result.files[2].unsaved })
       t.eq({ bufnr, win, true }, { vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win(), vim.bo.modified })
       t.eq({ 2, 0 }, vim.api.nvim_win_get_cursor(0))
       t.eq(1, count(table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n'), here.new))
@@ -81,20 +66,18 @@ return function(kind)
     end)
 
     it('reports invalid requests', function()
-      local _, err = project.call('symbol_rename', { path = ledger, line = 1, column = 1, new_name = 'x' })
-      t.eq('not_found', err.code)
-      _, err = project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
-      t.eq('validation_error', err.code)
-      _, err = project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old })
-      t.eq('validation_error', err.code)
+      t.fails('not_found', nil, project.call('symbol_rename', { path = ledger, line = 1, column = 1, new_name = 'x' }))
+      local value, err =
+        project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.old })
+      t.fails('validation_error', nil, value, err)
+      t.fails('validation_error', nil, project.call('symbol_rename', { path = ledger, symbol = 'Ledger/' .. here.old }))
     end)
 
     it('is complete as the first request to a server', function()
       for _ = 1, 3 do
         project.stop_servers()
         local args = { path = ledger, symbol = 'Ledger/' .. here.old, new_name = here.new }
-        local result, err = project.call('symbol_rename', args)
-        t.eq(nil, err)
+        local result = t.ok(project.call('symbol_rename', args))
         t.eq({ here.old, here.new, 9, 5 }, { result.old_name, result.new_name, result.places, #result.files })
         t.eq(('no reference to %s is left'):format(here.old), result.checked)
         renamed(here.old, here.new)

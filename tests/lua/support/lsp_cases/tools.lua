@@ -5,43 +5,17 @@ local t = require('helpers')
 
 --- Places in each kind of project.
 local KINDS = {
-  python = {
-    ledger = 'shop/ledger.py',
-    user = 'shop/user1.py',
-    line = 7,
-    col = 9,
-    method = 'post_entry',
-    use_line = 7,
-    class_line = 4,
-    uses = 9,
-  },
-  typescript = {
-    ledger = 'shop/ledger.ts',
-    user = 'shop/user1.ts',
-    line = 4,
-    col = 3,
-    method = 'postEntry',
-    use_line = 6,
-    class_line = 2,
-    uses = 9,
-  },
+  python = { ext = '.py', line = 7, col = 9, method = 'post_entry', use_line = 7, class_line = 4 },
+  typescript = { ext = '.ts', line = 4, col = 3, method = 'postEntry', use_line = 6, class_line = 2 },
 }
 
-local function ok(name, args)
-  local result, err = project.call(name, args)
-  t.eq(nil, err)
-  return result
-end
+local function ok(name, args) return t.ok(project.call(name, args)) end
 
-local function fault(code, name, args)
-  local result, err = project.call(name, args)
-  t.eq(nil, result)
-  t.eq(code, err.code)
-  return err.message
-end
+local function refused(code, pattern, name, args) t.fails(code, pattern, project.call(name, args)) end
 
 return function(kind)
   local here = KINDS[kind]
+  here.ledger, here.user = 'shop/ledger' .. here.ext, 'shop/user1' .. here.ext
   describe('with a server of ' .. kind, function()
     before_each(function() project.share(kind) end)
 
@@ -52,8 +26,7 @@ return function(kind)
       t.eq({ servers = {}, ready = false, note = result.note }, result)
       t.matches('no language server runs', result.note)
       result = ok('editor_servers', { path = ledger, wait_ms = 30000 })
-      t.eq(true, result.ready)
-      t.eq(1, #result.servers)
+      t.eq({ true, 1 }, { result.ready, #result.servers })
       t.has({ state = 'ready', root = project.root, files = 1 }, result.servers[1])
     end)
 
@@ -92,23 +65,22 @@ return function(kind)
     end)
 
     it('symbol_info reports an invalid position', function()
-      t.matches('line: 999 is beyond the end', fault('validation_error', 'symbol_info', { path = ledger, line = 999 }))
-      local message = fault('validation_error', 'symbol_info', { path = ledger, line = 1, column = 999 })
-      t.matches('column: 999 is beyond the end of line 1', message)
-      t.matches('"nope"', fault('not_found', 'symbol_info', { path = ledger, symbol = 'nope' }))
-      t.matches('there is no file', fault('not_found', 'symbol_info', { path = ledger .. 'x' }))
-      t.matches('there is no buffer', fault('not_found', 'symbol_info', { bufnr = 9999 }))
-      t.matches('exactly one', fault('validation_error', 'symbol_info', { path = ledger, bufnr = 0 }))
-      project.write('blank' .. here.ledger:match('%.%w+$'), '\n\n')
-      local blank = project.root .. '/blank' .. here.ledger:match('%.%w+$')
+      refused('validation_error', 'line: 999 is beyond the end', 'symbol_info', { path = ledger, line = 999 })
+      local beyond = { path = ledger, line = 1, column = 999 }
+      refused('validation_error', 'column: 999 is beyond the end of line 1', 'symbol_info', beyond)
+      refused('not_found', '"nope"', 'symbol_info', { path = ledger, symbol = 'nope' })
+      refused('not_found', 'there is no file', 'symbol_info', { path = ledger .. 'x' })
+      refused('not_found', 'there is no buffer', 'symbol_info', { bufnr = 9999 })
+      refused('validation_error', 'exactly one', 'symbol_info', { path = ledger, bufnr = 0 })
+      project.write('blank' .. here.ext, '\n\n')
+      local blank = project.root .. '/blank' .. here.ext
       t.eq('', ok('symbol_info', { path = blank, line = 1, column = 1 }).info)
       vim.fn.delete(blank)
     end)
 
     it('symbol_references lists each file once, with the lines', function()
       local result = ok('symbol_references', { path = ledger, line = here.line, column = here.col })
-      t.eq({ here.uses - 1, here.method }, { result.total, result.name })
-      t.eq(4, #result.files)
+      t.eq({ 8, here.method, 4 }, { result.total, result.name, #result.files })
       t.eq({ here.user, here.use_line }, { result.files[1].path, result.files[1].rows[1].line })
       t.matches(('^return ledger.%s'):format(here.method), result.files[1].rows[1].text)
       t.eq(nil, result.incomplete)
@@ -133,8 +105,7 @@ return function(kind)
 
     it('symbol_callers', function()
       local result = ok('symbol_callers', { path = ledger, line = here.line, column = here.col })
-      t.eq({ here.method, 4 }, { result.of, result.total })
-      t.eq('use', result.items[1].name)
+      t.eq({ here.method, 4, 'use' }, { result.of, result.total, result.items[1].name })
       t.eq({ here.use_line }, result.items[1].lines)
       result = ok('symbol_callers', { path = user, symbol = 'use', direction = 'outgoing' })
       t.ok(result.total >= 2)
@@ -156,18 +127,18 @@ return function(kind)
     end)
 
     it('sensitive files are withheld, with a reason', function()
-      local secret = project.write('.env' .. here.ledger:match('%.%w+$'), 'x = 1\n')
-      t.matches('sensitive', fault('access_denied', 'symbol_info', { path = secret, line = 1, column = 1 }))
+      local secret = project.write('.env' .. here.ext, 'x = 1\n')
+      refused('access_denied', 'sensitive', 'symbol_info', { path = secret, line = 1, column = 1 })
     end)
 
     it('editor_servers restarts a server for its files, and leaves no second one', function()
       local before = vim.lsp.get_clients()[1]
       local result = ok('editor_servers', { restart = before.name })
       t.eq({ 1, before.name }, { #result.restarted, result.restarted[1].name })
-      t.eq(here.uses - 1, ok('symbol_references', { path = ledger, symbol = 'Ledger/' .. here.method }).total)
+      t.eq(8, ok('symbol_references', { path = ledger, symbol = 'Ledger/' .. here.method }).total)
       t.eq(1, #vim.lsp.get_clients())
       t.ok(vim.lsp.get_clients()[1].id ~= before.id)
-      t.matches('no language server \x27nobody\x27', fault('not_found', 'editor_servers', { restart = 'nobody' }))
+      refused('not_found', 'no language server \x27nobody\x27', 'editor_servers', { restart = 'nobody' })
     end)
   end)
 end

@@ -11,9 +11,7 @@ function M.getconfigs(path)
   end
   local value = vim.json.decode(table.concat(lines, '\n'))
   return vim.tbl_map(function(config)
-    return setmetatable(config, {
-      __call = function() error('nvim-dap asks for inputs') end,
-    })
+    return setmetatable(config, { __call = function() error('nvim-dap asks for inputs') end })
   end, value.configurations or {})
 end
 

@@ -84,17 +84,12 @@ local CASES = {
   },
 }
 
-before_each(function()
-  project.open()
+after_each(function() vim.cmd('silent! %bwipeout!') end)
+project.each(nil, function()
   a = vim.uv.fs_realpath(project.write('files/a.txt', 'one\ntwo\n'))
   b = vim.uv.fs_realpath(project.write('files/b.txt', 'one\n'))
   directory, marked = vim.fs.dirname(a), {}
   vim.fn.mkdir(directory .. '/sub')
-end)
-
-after_each(function()
-  vim.cmd('silent! %bwipeout!')
-  project.close()
 end)
 
 --- Puts the cursor on an entry.
@@ -118,8 +113,7 @@ for filetype, case in vim.spairs(CASES) do
     it('has the entry under the cursor, those of a range, and a directory', function()
       t.eq({ a }, paths())
       local line = vim.fn.line('.')
-      t.eq({ a, b }, paths({ line, line + 1 }))
-      t.eq(line, vim.fn.line('.'))
+      t.eq({ { a, b }, line }, { paths({ line, line + 1 }), (vim.fn.line('.')) })
       on('sub')
       t.eq({ directory .. '/sub' }, paths())
     end)
@@ -175,10 +169,7 @@ it('netrw as a tree has files of subdirectories', function()
 end)
 
 it('of many equal entries each line is used once, and at most 200 lines are', function()
-  local entries = {}
-  for i = 1, 1000 do
-    entries[i] = { filename = a, lnum = i <= 500 and i % 2 + 1 or i }
-  end
+  local entries = t.list(1000, function(i) return { filename = a, lnum = i <= 500 and i % 2 + 1 or i } end)
   vim.fn.setqflist(entries)
   vim.cmd('copen')
   t.eq({ 2, 200 }, { #explorers.selected({ 1, 500 }), #explorers.selected({ 1, 1000 }) })

@@ -12,10 +12,8 @@ local project = require('mcp-tools.instances.project')
 local t = require('helpers')
 local wire = require('mcp-tools.rpc')
 
-local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
-local FIXTURES = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures'))
 local real_rpcnotify = vim.rpcnotify
-vim.opt.runtimepath:append(FIXTURES .. '/agents')
+vim.opt.runtimepath:append(t.FIXTURES .. '/agents')
 
 --- Replaces the context of the editor.
 local context = { get = function() end }
@@ -122,15 +120,15 @@ end
 
 local function mode_of(path) return ('%o'):format(bit.band(vim.uv.fs_stat(path).mode, tonumber('777', 8))) end
 
+notifications.each()
 before_each(function()
   for _, name in ipairs({ 'XDG_RUNTIME_DIR', 'MADE_UP_FOLDER' }) do
     vim.env[name] = vim.fn.tempname()
     vim.fn.mkdir(vim.env[name], 'p', tonumber('700', 8))
   end
   vim.env.FAKE_REPORT, vim.env.MADE_UP_SKIP = vim.fn.tempname(), nil
-  notifications.collect()
   config.reset()
-  config.setup({ bridge = { command = { 'python3', FIXTURES .. '/fake_bridge.py', 'ready' } } })
+  config.setup({ bridge = { command = { 'python3', t.FIXTURES .. '/fake_bridge.py', 'ready' } } })
   channel = new_channel()
   sent = {}
   vim.rpcnotify = function(id, event, ...)
@@ -156,7 +154,6 @@ after_each(function()
   end
   core.registry():clear('tools')
   config.reset()
-  notifications.restore()
 end)
 
 describe('endpoints', function()
@@ -171,8 +168,7 @@ describe('endpoints', function()
     end
     t.eq({ 'authorization', 'bearer' }, { endpoints[1].header, endpoints[1].scheme })
     t.eq({ 'x-made-up-authorization', 'mcp' }, { endpoints[2].header, endpoints[2].subprotocol })
-    t.eq({ name = 'made-up-editor', version = '7' }, endpoints[2].server)
-    t.eq('nonce', endpoints[3].scheme)
+    t.eq({ { name = 'made-up-editor', version = '7' }, 'nonce' }, { endpoints[2].server, endpoints[3].scheme })
     t.ok(#endpoints[3].socket < 104 and vim.startswith(endpoints[3].socket, vim.env.XDG_RUNTIME_DIR))
     t.eq('700', mode_of(vim.fs.dirname(endpoints[3].socket)))
     t.eq(endpoints, attach({}).endpoints) -- the same after a restart, or agents would not come back
@@ -182,8 +178,7 @@ describe('endpoints', function()
     start()
     t.eq(nil, attach({}).endpoints)
     setup({ 'made_up_http' })
-    t.eq({ 'endpoints' }, { sent[1][1] })
-    t.eq('made_up_http', vim.json.decode(sent[1][2])[1].name)
+    t.eq({ 'endpoints', 'made_up_http' }, { sent[1][1], vim.json.decode(sent[1][2])[1].name })
     local info = { protocol = wire.PROTOCOL, pid = 1, port = 1, wanted_port = 1, port_holder = 'none', versions = {} }
     config.setup({ bridge = { command = { 'x' } } })
     local other = new_channel()
@@ -294,8 +289,7 @@ describe('the scope of an agent', function()
       t.eq('unknown_tool', call('getPlace', nil, { agent = name }).result.error.code)
     end
     setup({})
-    t.eq({}, listed(SCOPE))
-    t.eq('unknown_tool', call('getPlace', nil, SCOPE).result.error.code)
+    t.eq({ {}, 'unknown_tool' }, { listed(SCOPE), call('getPlace', nil, SCOPE).result.error.code })
   end)
 
   it('asks no questions, but denies what the user has forbidden', function()
@@ -319,8 +313,7 @@ describe('a session', function()
   it('is reported to its agent, which may push to it until it has left', function()
     opened('made_up_http')
     t.eq({ { 's1', 'hello', { from = 'made_up_http' } } }, pushes())
-    t.eq({ 'opened', 'agent', '3' }, agent('http').told[1])
-    t.eq('s1', agent_sessions.session('s1').key)
+    t.eq({ { 'opened', 'agent', '3' }, 's1' }, { agent('http').told[1], agent_sessions.session('s1').key })
     local note = { agent = 'made_up_http', session = 's1', method = 'ide_connected', params = '{"pid":4}' }
     wire.agent_event('notified', note, channel)
     t.eq({ 'notified', 'ide_connected', { pid = 4 } }, agent('http').told[2])
@@ -562,7 +555,7 @@ describe('a discovery file', function()
   end)
 end)
 
-describe('users', function()
+it('users see in status and health which agents are connected, what they called, and why another is off', function()
   local function shown(run)
     run()
     local text = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
@@ -576,23 +569,21 @@ describe('users', function()
     return shown(function() vim.cmd('silent checkhealth mcp-tools') end)
   end
 
-  it('see in status and health which agents are connected, what they called, and why another is off', function()
-    t.matches('no agent links: the option `agents` is empty', health())
-    setup({ 'made_up_http', 'made_up_broken' })
-    t.matches('Made up +editor link  waiting: the bridge is not ready', status())
-    t.matches('Made up %(made_up_http%): waiting, the bridge is not ready', health())
-    start()
-    attach({ 'made_up_http' })
-    await_lock()
-    t.matches('Made up +editor link  on\n.*made_up_broken +editor link  off: endpoint.transport: must be', status())
-    t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
-    t.matches('ERROR.- made_up_broken: endpoint.transport', health())
-    local data = { agent = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
-    wire.agent_event('opened', data, channel)
-    call('getPlace', nil, { agent = 'made_up_http' })
-    call('getPlace', nil, { agent = 'made_up_http' })
-    t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*has called getPlace', health())
-    t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3 +editor link', status())
-    t.ok(not (health() .. status()):find('\27', 1, true))
-  end)
+  t.matches('no agent links: the option `agents` is empty', health())
+  setup({ 'made_up_http', 'made_up_broken' })
+  t.matches('Made up +editor link  waiting: the bridge is not ready', status())
+  t.matches('Made up %(made_up_http%): waiting, the bridge is not ready', health())
+  start()
+  attach({ 'made_up_http' })
+  await_lock()
+  t.matches('Made up +editor link  on\n.*made_up_broken +editor link  off: endpoint.transport: must be', status())
+  t.matches('OK.- Made up %(made_up_http%) can find this editor: .*%.lock', health())
+  t.matches('ERROR.- made_up_broken: endpoint.transport', health())
+  local data = { agent = 'made_up_http', session = 's1', client = 'ag\27ent\nx', version = '3' }
+  wire.agent_event('opened', data, channel)
+  call('getPlace', nil, { agent = 'made_up_http' })
+  call('getPlace', nil, { agent = 'made_up_http' })
+  t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3[^\n]*has called getPlace', health())
+  t.matches('ag[^\n]*ent[^\n]*x[^\n]* 3 +editor link', status())
+  t.ok(not (health() .. status()):find('\27', 1, true))
 end)

@@ -5,7 +5,7 @@ local agents = require('agent_sessions')
 local project = require('editor_project')
 local t = require('helpers')
 
-local DATA = vim.fs.normalize(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/../../data/agents/')
+local DATA = t.CHECKOUT .. '/tests/data/agents/'
 local FIRST = 'line one\nline two\nline three\n'
 
 --- The messages of a recording, with the directory of the test.
@@ -50,17 +50,12 @@ end
 
 local session
 
-before_each(function()
-  project.open()
-  write('a.txt', FIRST)
-end)
-
 after_each(function()
   if session then
     agents.close(session)
   end
-  project.close()
 end)
+project.each(nil, function() write('a.txt', FIRST) end)
 
 --- Calls of the recording in order, each with its recorded answer.
 local function replay(name, on_call)
@@ -95,8 +90,7 @@ it('Claude Code gets the answers that it understands', function()
     end
     local result = agents.result(started)
     if call.name == 'close_tab' and pending then
-      t.eq(pending.expected, texts(agents.result(pending.call)))
-      t.eq('DIFF_REJECTED', pending.expected[1])
+      t.eq({ pending.expected, 'DIFF_REJECTED' }, { texts(agents.result(pending.call)), pending.expected[1] })
       pending = nil
     end
     if call.name ~= 'getDiagnostics' then -- there is no linter here

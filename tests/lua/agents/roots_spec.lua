@@ -7,8 +7,7 @@ local top, before
 
 local function git(directory, ...)
   local command = { 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', '-C', directory, ... }
-  local done = vim.system(command):wait()
-  t.eq(0, done.code, done.stderr)
+  t.eq(0, vim.system(command):wait().code)
 end
 
 local function repository(name)

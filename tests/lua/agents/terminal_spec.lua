@@ -10,9 +10,6 @@ local project = require('editor_project')
 local reviews = require('review_screen')
 local t = require('helpers')
 
-local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
-local FAKE = vim.fs.normalize(vim.fs.joinpath(HERE, '..', 'fixtures', 'fake_bridge.py'))
-
 local session, file, path
 
 vim.g.loaded_mcp_tools = nil
@@ -45,10 +42,12 @@ before_each(function()
   project.open()
   notifications.collect()
   vim.env.FAKE_REPORT = vim.fn.tempname()
-  config.setup({ bridge = { command = { 'python3', FAKE, 'ready' } }, agents = { 'claude', 'gemini' } })
+  config.setup({
+    bridge = { command = { 'python3', t.FIXTURES .. '/fake_bridge.py', 'ready' } },
+    agents = { 'claude', 'gemini' },
+  })
   our_agents.follow()
-  file = project.write('a.txt', 'one\ntwo\nthree\n')
-  vim.cmd('silent edit ' .. file)
+  file = project.edit('a.txt', 'one\ntwo\nthree\n')
 end)
 
 after_each(function()
@@ -62,6 +61,18 @@ after_each(function()
   t.wait(function() return bridge.status().state == 'stopped' end, 5000)
   project.close()
 end)
+
+--- Chooses the item with a label; returns all labels.
+local function choosing(label, action)
+  local real, offered = vim.ui.select, nil
+  vim.ui.select = function(items, opts, choose)
+    offered = vim.tbl_map(opts.format_item, items)
+    choose(vim.iter(items):find(function(item) return opts.format_item(item) == label end))
+  end
+  action()
+  vim.ui.select = real
+  return offered
+end
 
 describe(':McpTools send', function()
   it('mentions the file, a range or the selection', function()
@@ -94,14 +105,8 @@ describe(':McpTools send', function()
   it('lets the user choose between several agents', function()
     session = agents.open('claude', 'claude-code')
     local other = agents.open('claude', 'opencode')
-    local real = vim.ui.select
-    vim.ui.select = function(items, opts, on_choice)
-      t.eq({ 'claude-code 1', 'opencode 1' }, vim.tbl_map(opts.format_item, items))
-      on_choice(items[2])
-    end
-    vim.cmd('McpTools send')
-    vim.ui.select = real
-    t.eq({ 0, 1 }, { #session.pushed, #other.pushed })
+    local offered = choosing('opencode 1', function() vim.cmd('McpTools send') end)
+    t.eq({ { 'claude-code 1', 'opencode 1' }, 0, 1 }, { offered, #session.pushed, #other.pushed })
     agents.close(other)
   end)
 
@@ -131,8 +136,7 @@ describe(':McpTools send', function()
   end)
 
   it('reports why it cannot', function()
-    vim.cmd('McpTools send')
-    notifications.wait('no agent is connected')
+    notifications.after('McpTools send', 'no agent is connected')
     local current = require('mcp-tools.bridge.current')
     current.reported.sessions = { count = 1, calls = 0, clients = { { name = 'codex-mcp-client' } } }
     vim.api.nvim_feedkeys(vim.keycode('ggV<Plug>(mcp-tools-send)'), 'xt!', false)
@@ -140,13 +144,10 @@ describe(':McpTools send', function()
     notifications.wait('codex-mcp-client accepts no selection. See :h mcp-tools-agents')
     t.eq('n', vim.fn.mode())
     session = agents.open('gemini', 'gemini')
-    vim.cmd('McpTools send')
-    notifications.wait('gemini 1 does not accept mentions')
+    notifications.after('McpTools send', 'gemini 1 does not accept mentions')
     vim.b.sensitive = true
-    vim.cmd('McpTools send')
-    notifications.wait('nothing to mention')
-    vim.cmd('1McpTools status')
-    notifications.wait('does not accept a range')
+    notifications.after('McpTools send', 'nothing to mention')
+    notifications.after('1McpTools status', 'does not accept a range')
   end)
 end)
 
@@ -168,8 +169,7 @@ describe(':McpTools terminal', function()
     config.setup({ agent_permissions = true, tools = { 'file_read', 'file_write' }, approval = { default = 'allow' } })
     start()
     program('claude', 'echo "args: $*."')
-    vim.cmd('McpTools terminal claude')
-    notifications.wait('claude asks for all tools: approval.default is "allow"')
+    notifications.after('McpTools terminal claude', 'claude asks for all tools: approval.default is "allow"')
     comes('.json.')
     vim.cmd('bwipeout!')
     config.change({ approval = { default = 'ask' } })
@@ -255,12 +255,10 @@ describe(':McpTools terminal', function()
   end)
 
   it('reports why it cannot', function()
-    vim.cmd('McpTools terminal nobody')
-    notifications.wait("unknown agent 'nobody'")
+    notifications.after('McpTools terminal nobody', "unknown agent 'nobody'")
     start()
     vim.env.PATH = '/nowhere'
-    vim.cmd('McpTools terminal codex')
-    notifications.wait('codex is not installed')
+    notifications.after('McpTools terminal codex', 'codex is not installed')
     vim.env.PATH = path
     t.eq(1, #vim.api.nvim_list_wins())
   end)
@@ -270,18 +268,6 @@ end)
 local function run(command)
   local range, rest = command:match('^([%d,]*)(.*)$')
   vim.cmd(range .. 'McpTools ' .. rest)
-end
-
---- Chooses the item with a label; returns all labels.
-local function choosing(label, action)
-  local real, offered = vim.ui.select, nil
-  vim.ui.select = function(items, opts, choose)
-    offered = vim.tbl_map(opts.format_item, items)
-    choose(vim.iter(items):find(function(item) return opts.format_item(item) == label end))
-  end
-  action()
-  vim.ui.select = real
-  return offered
 end
 
 --- The windows of the terminals of an agent.
@@ -408,11 +394,9 @@ describe('the options of a terminal', function()
     comes('--last hello ' .. directory)
     t.matches('mine %-%-first %-%-mcp%-config %S+%.json %-%-last', screen())
     config.change({ terminal = { cwd = '/nowhere/at/all' } })
-    run('terminal! claude')
-    notifications.wait('cannot be started')
+    notifications.after('McpTools terminal! claude', 'cannot be started')
     config.change({ terminal = { cwd = function() error('no root') end } })
-    run('terminal! claude')
-    notifications.wait('no root')
+    notifications.after('McpTools terminal! claude', 'no root')
   end)
 
   it('open it elsewhere, with no secret or variable of the user in the command and the environment', function()
@@ -438,8 +422,7 @@ describe('the options of a terminal', function()
     t.eq("a1B2 isn't\n", vim.system(line, { env = given.env, text = true }):wait().stdout)
     t.eq({ 'sh', 1 }, { given.command[1], #vim.api.nvim_list_wins() })
     prepare({ open = function() error('no tmux') end })
-    run('terminal claude')
-    notifications.wait('claude cannot be started: ')
+    notifications.after('McpTools terminal claude', 'claude cannot be started: ')
     t.matches('no tmux', notifications.text())
   end)
 
@@ -500,14 +483,12 @@ describe('a terminal', function()
     gets('/a.txt lines 1-2 ')
     run('add ' .. vim.fs.dirname(file))
     run('add %')
-    run('add a file')
-    notifications.wait('no such file: a file')
+    notifications.after('McpTools add a file', 'no such file: a file')
     project.write('b c.txt', '')
     run('add ' .. vim.fs.dirname(file) .. '/b c.txt')
     gets('/b c.txt ')
     project.write('.env', '')
-    run('add ' .. vim.fs.dirname(file) .. '/.env')
-    notifications.wait('sensitive file')
+    notifications.after('McpTools add ' .. vim.fs.dirname(file) .. '/.env', 'sensitive file')
     t.eq({ true, false, false, false, false }, vim.tbl_map(function(each) return each.submit end, sent))
     t.has({ agent = sent[1].agent, bufnr = buffer, text = 'compare' }, sent[1])
     t.has({ path = vim.uv.fs_realpath(file), first = 2, last = 3 }, sent[1].places[1])
@@ -540,13 +521,11 @@ describe('a terminal', function()
   end)
 
   it('gets a text with the selection or the diagnostics', function()
-    run('type alone')
-    notifications.wait('no agent runs in a terminal of this editor')
+    notifications.after('McpTools type alone', 'no agent runs in a terminal of this editor')
     start_own('aider')
     local terminal = vim.api.nvim_get_current_buf()
     vim.cmd('wincmd p')
-    run('type fix {diagnostics}')
-    notifications.wait('no diagnostics here')
+    notifications.after('McpTools type fix {diagnostics}', 'no diagnostics here')
     vim.diagnostic.set(vim.api.nvim_create_namespace('test'), 0, {
       { lnum = 0, col = 0, severity = 2, message = 'unused' },
       { lnum = 2, col = 0, severity = 1, message = 'undefined\nthree' },
@@ -567,8 +546,7 @@ describe('a terminal', function()
     comes('Text:$touch y', terminal)
     comes('Text:&touch z', terminal)
     vim.b.sensitive = true
-    run('type {selection}')
-    notifications.wait('no selection here, or the file is sensitive')
+    notifications.after('McpTools type {selection}', 'no selection here, or the file is sensitive')
     vim.cmd('bwipeout!')
   end)
 
@@ -578,10 +556,7 @@ describe('a terminal', function()
     run('terminal raw')
     comes('ready')
     local function written() return table.concat(vim.fn.readfile(text, 'b'), '\n') end
-    local lines = {}
-    for i = 1, 3000 do
-      lines[i] = ('line %d of a long text'):format(i)
-    end
+    local lines = t.lines(3000, 'line %d of a long text')
     local whole = table.concat(lines, '\n')
     vim.cmd('wincmd p')
     vim.api.nvim_buf_set_lines(0, 0, -1, false, lines)
@@ -612,6 +587,5 @@ it('acp_server() returns an entry for mcpServers, or an error', function()
   local endpoint = bridge.endpoint()
   entry = t.ok(acp_server({ transport = 'http' }))
   t.eq({ 'http', 'nvim-tools', endpoint.url }, { entry.type, entry.name, entry.url })
-  entry, err = acp_server({ transport = 'pigeon' })
-  t.eq({ nil, 'validation_error' }, { entry, err.code })
+  t.fails('validation_error', nil, acp_server({ transport = 'pigeon' }))
 end)

@@ -10,12 +10,7 @@ local t = require('helpers')
 local root = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/gateway-root'
 local outside = root .. '-outside'
 
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), 'p')
-  local file = assert(io.open(path, 'w'))
-  file:write(text or 'x')
-  file:close()
-end
+local function write(path) require('editor_project').write(path, 'x') end
 
 local state = root .. '-state'
 
@@ -23,9 +18,7 @@ local function new_gateway(ask)
   return Gateway.new({
     ask = ask or function() end,
     root = function() return root end,
-    ledger = Ledger.new({
-      dir = function() return state end,
-    }),
+    ledger = Ledger.new({ dir = t.returns(state) }),
   })
 end
 
@@ -128,8 +121,7 @@ describe('the order of decision', function()
     config.setup({ approval = { tools = { x = 'allow' } } })
     t.eq('allow', judge(read_only))
     rule(function(tool, args, ctx) return tool == 'x' and args.n == 1 and ctx.client.name == 'c' and 'ask' or nil end)
-    t.eq('ask', judge(read_only, { n = 1 }))
-    t.eq('allow', judge(read_only, { n = 2 }))
+    t.eq({ 'ask', 'allow' }, { judge(read_only, { n = 1 }), (judge(read_only, { n = 2 })) })
   end)
 
   it('lets any denial win', function()
@@ -195,8 +187,7 @@ describe('files', function()
     vim.cmd.edit(root .. '/.env')
     vim.cmd.new()
     vim.bo.buftype = 'nofile'
-    t.eq('deny', judge(reader, { bufnr = 0 }))
-    t.eq('deny', judge(reader, { bufnrs = { 0 } }))
+    t.eq({ 'deny', 'deny' }, { judge(reader, { bufnr = 0 }), (judge(reader, { bufnrs = { 0 } })) })
     t.eq('deny', judge(bundled, { bufnr = 0 }))
     vim.cmd('%bwipeout!')
     vim.cmd.edit(root .. '/in.txt')
@@ -245,47 +236,42 @@ describe('a preview', function()
 
   local function failing() return nil, errors.new('stale', 'too late') end
 
-  it('that returns an error ends the call before any question', function()
-    t.eq({ false, errors.new('stale', 'too late') }, decide(failing))
-    t.eq(0, asked)
-  end)
+  it(
+    'that returns an error ends the call before any question',
+    function() t.eq({ { false, errors.new('stale', 'too late') }, 0 }, { decide(failing), asked }) end
+  )
 
   it('that returns a text or nothing, or throws, still asks', function()
     local function text() return 'x' end
     for _, each in ipairs({ text, function() end, throws }) do
-      t.eq(nil, decide(each))
-      t.eq(1, asked)
+      t.eq({ nil, 1 }, { decide(each), asked })
     end
   end)
 
   it('does not run before a question about a file, and never if its tool comes from the project', function()
-    t.eq(nil, decide(failing, { path = outside .. '/out.txt' }))
-    t.eq(1, asked)
+    t.eq({ nil, 1 }, { decide(failing, { path = outside .. '/out.txt' }), asked })
     decide(failing, {}, { origin = 'python', file = root .. '/mcp_tools/x.py' })
     t.eq(1, asked)
   end)
 end)
 
-describe('asking', function()
+it('asking is refused without a UI; the client and the user get different messages', function()
   local function waiting_call()
     local call = Call.new({ id = 'x', name = 'x', host = 'test' })
     call.args = {}
     return call
   end
 
-  it('is refused without a UI; the client and the user get different messages', function()
-    local answer
-    notifications.collect()
-    local function answered(...) answer = { ... } end
-    approval.ask({ call = waiting_call(), reason = 'the option y' }, answered)
-    notifications.wait('x was denied: it needs approval, and the editor has no UI to ask in')
-    notifications.restore()
-    t.eq({ nil, 'nobody to ask' }, { answer[1], answer[3] })
-    t.eq('access_denied', answer[2].code)
-    t.matches('no UI to ask in. Tell the user', answer[2].message)
-    t.ok(not answer[2].message:find('option', 1, true) and not answer[2].message:find('setup', 1, true))
-    t.eq(0, approval.count())
-  end)
+  local answer
+  notifications.collect()
+  local function answered(...) answer = { ... } end
+  approval.ask({ call = waiting_call(), reason = 'the option y' }, answered)
+  notifications.wait('x was denied: it needs approval, and the editor has no UI to ask in')
+  notifications.restore()
+  t.eq({ nil, 'nobody to ask', 'access_denied' }, { answer[1], answer[3], answer[2].code })
+  t.matches('no UI to ask in. Tell the user', answer[2].message)
+  t.ok(not answer[2].message:find('option', 1, true) and not answer[2].message:find('setup', 1, true))
+  t.eq(0, approval.count())
 end)
 
 describe('approval.groups', function()
@@ -294,20 +280,17 @@ describe('approval.groups', function()
   it('applies to mounts and to files of tools by their names in lists', function()
     local file = { source = { origin = 'registered', name = 'mine', found_in = outside .. '/mine.lua' } }
     config.setup({ approval = { default = 'allow', groups = { fs = 'deny', mine = 'deny' } } })
-    t.eq('deny', (judge(mounted)))
-    t.eq('deny', (judge(file)))
+    t.eq({ 'deny', 'deny' }, { (judge(mounted)), (judge(file)) })
     config.reset()
     config.setup({ approval = { groups = { fs = 'allow', mine = 'allow' } } })
-    t.eq('allow', (judge(mounted)))
-    t.eq('allow', (judge(file)))
+    t.eq({ 'allow', 'allow' }, { (judge(mounted)), (judge(file)) })
   end)
 
   it('does not allow a mount that is named like a bundled group, or a file of the project', function()
     local git = { source = { origin = 'mounted', name = 'git' } }
     local file = { source = { origin = 'python', name = 'mine', found_in = root .. '/mcp_tools/mine.py' } }
     config.setup({ approval = { groups = { git = 'allow', mine = 'allow' } } })
-    t.eq('ask', (judge(git)))
-    t.eq('ask', (judge(file)))
+    t.eq({ 'ask', 'ask' }, { (judge(git)), (judge(file)) })
     config.reset()
     config.setup({ approval = { default = 'allow', groups = { git = 'deny' } } })
     t.eq('deny', (judge(git)))

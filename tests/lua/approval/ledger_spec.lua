@@ -41,8 +41,7 @@ describe('the ledger', function()
   after_each(function() vim.fn.delete(base, 'rf') end)
 
   it('has a file per project that only this user can read', function()
-    t.eq('trusted', look().level)
-    t.eq({}, look(nil, base .. '/other'))
+    t.eq({ 'trusted', {} }, { look().level, (look(nil, base .. '/other')) })
     t.eq({ '600', '700', '700' }, { mode_of(file()), mode_of(state), mode_of(state .. '/ledger') })
     t.eq({}, vim.fn.glob(state .. '/ledger/*.tmp', true, true))
   end)
@@ -68,8 +67,7 @@ describe('the ledger', function()
     t.eq('denied', look(definition({ description = 'harmless now' })).level)
     t.eq('denied', look(definition({ source = { file = '/opt/other.lua' } })).level)
     t.ok(new_ledger():set(root, definition({ description = 'harmless now' }), 'trusted'))
-    t.eq('trusted', look(definition({ description = 'harmless now' })).level)
-    t.eq(true, look().changed)
+    t.eq({ 'trusted', true }, { look(definition({ description = 'harmless now' })).level, look().changed })
   end)
 
   it('adds files to a decision, and forgets both', function()
@@ -140,7 +138,7 @@ describe('the ledger', function()
         t.matches('move it away', err)
       end
       t.eq(false, new_ledger():can_reset(root))
-      t.ok(vim.uv.hrtime() - began < 5e9)
+      t.ok(vim.uv.hrtime() - began < 10e9)
       t.eq(nil, vim.uv.fs_stat(base .. '/nowhere'))
     end
   end)
@@ -149,10 +147,7 @@ describe('the ledger', function()
     local ledger, err = new_ledger(), nil
     assert(ledger:set(root, definition({ name = 'never' }), 'denied'))
     for i = 1, 1000 do
-      local paths = {}
-      for j = 1, 100 do
-        paths[j] = ('/%s/%d/%d'):format(('p'):rep(3000), i, j)
-      end
+      local paths = t.list(100, function(j) return ('/%s/%d/%d'):format(('p'):rep(3000), i, j) end)
       local ok
       ok, err = ledger:set(root, definition({ name = 'x' .. i }), 'files', paths)
       if not ok then
@@ -218,13 +213,11 @@ describe('while another editor writes', function()
     local mine = new_ledger()
     t.ok(mine:set(root, definition(), 'denied'))
     t.ok(mine:set(root, definition({ name = 'y' }), 'files', { '/a' }))
-    t.eq('denied', mine:verdict(root, definition()).level)
-    t.eq({}, look())
+    t.eq({ 'denied', {} }, { mine:verdict(root, definition()).level, (look()) })
     lock:release()
     t.wait(function() return look().level == 'denied' end)
     t.eq({ '/a' }, look(definition({ name = 'y' })).paths)
-    t.eq('trusted', look(definition({ name = 'old' })).level)
-    t.eq({}, mine.waiting)
+    t.eq({ 'trusted', {} }, { look(definition({ name = 'old' })).level, mine.waiting })
   end)
 
   it('a file that has become damaged is not overwritten', function()
@@ -233,8 +226,7 @@ describe('while another editor writes', function()
     write('nonsense')
     lock:release()
     t.wait(function() return next(mine.waiting) == nil end)
-    t.eq({ 'nonsense' }, vim.fn.readfile(file()))
-    t.eq(nil, (mine:verdict(root, definition())))
+    t.eq({ { 'nonsense' }, nil }, { vim.fn.readfile(file()), (mine:verdict(root, definition())) })
   end)
 
   it('a write that fails does not block the next ones', function()

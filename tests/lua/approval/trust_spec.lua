@@ -1,9 +1,8 @@
 local Call = require('mcp-tools.calls.call')
-local Executor = require('mcp-tools.calls.executor')
 local Gateway = require('mcp-tools.approval.gateway')
 local Ledger = require('mcp-tools.approval.ledger')
-local Registry = require('mcp-tools.registry.store')
 local config = require('mcp-tools.config')
+local executors = require('executors')
 local notifications = require('notifications')
 local t = require('helpers')
 
@@ -14,7 +13,6 @@ local root, outside = base .. '/project', base .. '/outside'
 local function setup()
   local b = { asked = {}, ran = {}, root = root }
   local function root_now() return b.root end
-  b.registry = Registry.new()
   b.gateway = Gateway.new({
     ask = function(asked, answer)
       asked.call:move('ask')
@@ -25,16 +23,10 @@ local function setup()
       end
     end,
     root = root_now,
-    ledger = Ledger.new({
-      dir = function() return base .. '/state' end,
-    }),
+    ledger = Ledger.new({ dir = t.returns(base .. '/state') }),
   })
-  b.executor = Executor.new({
-    registry = b.registry,
-    gateway = b.gateway,
-    root = root_now,
-    settings = function() return { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 } end,
-  })
+  local settings = { max_calls = 100, max_result = 10000, result_ttl = 1000 }
+  b.executor, b.registry = executors.new(settings, b.gateway, root_now)
   function b.tool(def, source)
     local full = vim.tbl_extend('force', {
       name = 'x',
@@ -59,6 +51,11 @@ local function setup()
   function b.reply(choice)
     b.user = choice and function(_, answer) answer(choice) end or nil
   end
+  --- The same, and runs a call.
+  function b.answered(choice, ...)
+    b.reply(choice)
+    return b.run(...)
+  end
   b.tool()
   return b
 end
@@ -66,15 +63,11 @@ end
 --- Runs a call while the user denies: 'asked' when there was a question, else its result.
 local function again(b, args, opts)
   local count = #b.asked
-  b.reply('deny')
-  local result = b.run(args, opts)
+  local result = b.answered('deny', args, opts)
   return #b.asked > count and 'asked' or result
 end
 
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), 'p')
-  vim.fn.writefile({ text or 'x' }, path)
-end
+local function write(path) require('editor_project').write(path, 'x') end
 
 before_each(function()
   config.reset()
@@ -132,14 +125,12 @@ describe('an answer', function()
   it('that is not one of the choices denies', function()
     local b = setup()
     for _, choice in ipairs({ 'silence', 'nonsense', true }) do
-      b.reply(choice)
-      t.eq('access_denied', (b.run()))
+      t.eq('access_denied', (b.answered(choice)))
     end
     b.user = function(_, answer)
       answer('session', nil, 'client') -- a client can grant nothing that outlives its session
     end
-    t.eq('access_denied', (b.run({}, { session = nil })))
-    t.eq({}, b.ran)
+    t.eq({ 'access_denied', {} }, { (b.run({}, { session = nil })), b.ran })
   end)
 
   it('for one client does not apply to another', function()
@@ -152,8 +143,7 @@ describe('an answer', function()
     t.eq({ 'done', 'failed' }, { first.state, second.state })
     answer_first('always')
     b.answer('always')
-    t.eq({ { n = 1 } }, b.ran)
-    t.eq('waiting_approval', (b.run()))
+    t.eq({ { { n = 1 } }, 'waiting_approval' }, { b.ran, (b.run()) })
   end)
 
   it('to a call that has ended has no effect', function()
@@ -175,8 +165,7 @@ it('a call that is cancelled during the approval check asks no question', functi
       return true
     end,
   })
-  t.eq('cancelled', (b.run({}, { name = 'waits' })))
-  t.eq({ {}, {} }, { b.asked, b.ran })
+  t.eq({ 'cancelled', {}, {} }, { (b.run({}, { name = 'waits' })), b.asked, b.ran })
 end)
 
 describe('the call that the user sees', function()
@@ -255,14 +244,12 @@ end)
 describe('trust', function()
   it('does not pass to another definition under the same name', function()
     local b = setup()
-    b.reply('always')
-    b.run()
+    b.answered('always')
     b.reply('session')
     b.tool({ name = 'y' })
     b.run({}, { name = 'y', session = 's1' })
     b.reply(nil)
-    t.eq('ran', (b.run()))
-    t.eq('ran', (b.run({}, { name = 'y', session = 's1' })))
+    t.eq({ 'ran', 'ran' }, { (b.run()), (b.run({}, { name = 'y', session = 's1' })) })
     for _, name in ipairs({ 'x', 'y' }) do
       b.tool({ name = name, description = 'something else', annotations = { read_only = true } })
       t.eq('waiting_approval', (b.run({}, { name = name, session = 's1' })))
@@ -276,8 +263,7 @@ describe('trust', function()
     t.eq('ran', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/out.txt' })))
     b.answer('always')
-    b.reply(nil)
-    t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
+    t.eq('ran', (b.answered(nil, { path = outside .. '/out.txt' })))
     t.eq('ran', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/more.txt' })))
     t.eq('waiting_approval', (b.run({ paths = { outside .. '/out.txt', outside .. '/more.txt' } })))
@@ -286,10 +272,8 @@ describe('trust', function()
 
   it('in a file is not trust in the tool', function()
     local b = setup()
-    b.reply('session')
-    t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
-    b.reply(nil)
-    t.eq('ran', (b.run({ path = outside .. '/out.txt' })))
+    t.eq('ran', (b.answered('session', { path = outside .. '/out.txt' })))
+    t.eq('ran', (b.answered(nil, { path = outside .. '/out.txt' })))
     t.eq('waiting_approval', (b.run({ path = root .. '/in.txt' })))
     t.eq('waiting_approval', (b.run({ path = outside .. '/out.txt' }, { session = 's2' })))
   end)
@@ -298,16 +282,14 @@ describe('trust', function()
     local b = setup()
     for choice, text in pairs({ session = 'x is allowed in this session', always = 'x is always allowed here' }) do
       notifications.collect()
-      b.reply(choice)
-      b.run()
+      b.answered(choice)
       notifications.wait(text .. '. Undo: :McpTools trust x untrusted')
       t.eq('ran', (b.run()))
       b.gateway:trust(b.registry:get('x'), 'untrusted')
       t.eq('asked', again(b))
     end
     notifications.collect()
-    b.reply('always')
-    b.run({ path = outside .. '/out.txt' })
+    b.answered('always', { path = outside .. '/out.txt' })
     notifications.wait('x is always allowed with this file. Undo: :McpTools trust x untrusted')
     notifications.restore()
   end)
@@ -324,8 +306,7 @@ describe('trust', function()
     for _, name in ipairs({ 'x', 'demanding', 'reads' }) do
       b.gateway:trust(b.registry:get(name), 'verified')
     end
-    t.eq({ 'verified', 'untrusted', 'verified' }, levels())
-    t.eq('ran', (b.run()))
+    t.eq({ { 'verified', 'untrusted', 'verified' }, 'ran' }, { levels(), (b.run()) })
     t.eq('waiting_approval', (b.run({}, { name = 'demanding' })))
     b.gateway:trust(b.registry:get('demanding'), 'trusted')
     t.eq('ran', (b.run({}, { name = 'demanding' })))
@@ -341,9 +322,7 @@ describe('trust', function()
     b.tool({ needs_approval = function() called = called + 1 end }, { origin = 'mounted', name = 'm' })
     b.gateway:trust(b.registry:get('x'), 'verified')
     t.eq({ 'untrusted', 'it depends on its arguments' }, { b.gateway:level(b.registry:get('x')) })
-    t.eq(0, called)
-    t.eq('ran', (b.run()))
-    t.eq(1, called)
+    t.eq({ 0, 'ran', 1 }, { called, (b.run()), called })
   end)
 
   it('does not follow from what the project or another server says about its own tools', function()
@@ -372,8 +351,7 @@ describe('trust', function()
       annotations = { read_only = true },
       execute = function(ctx) ctx(b.executor:execute('x', {}, { host = 'nvim' }).state) end,
     })
-    t.eq('waiting_approval', (b.run({}, { name = 'outer', session = 's1' })))
-    t.eq({}, b.ran)
+    t.eq({ 'waiting_approval', {} }, { (b.run({}, { name = 'outer', session = 's1' })), b.ran })
   end)
 end)
 
@@ -386,23 +364,20 @@ describe('"always" for a tool that runs what its arguments contain', function()
 
   it('allows the same command and no other', function()
     local b = shell()
-    b.reply('always')
-    t.eq('ran', (b.run({ command = 'echo hi', timeout_ms = 5 })))
+    t.eq('ran', (b.answered('always', { command = 'echo hi', timeout_ms = 5 })))
     t.eq('ran', again(b, { command = 'echo hi', timeout_ms = 7 }))
     t.eq('ran', again(shell(), { command = 'echo hi' })) -- as after a restart of the editor
     for _, other in ipairs({ 'echo hi; rm -rf .', 'echo', 'echo hi ', 'echo  hi' }) do
       t.eq('asked', again(b, { command = other }))
     end
     t.eq('asked', again(b, { command = 'echo hi', cwd = root }))
-    b.reply('always')
-    b.run({ command = 'make' })
+    b.answered('always', { command = 'make' })
     t.eq({ 'ran', 'ran' }, { again(b, { command = 'make' }), again(b, { command = 'echo hi' }) })
   end)
 
   it('does not allow other commands in a directory outside the project', function()
     local b = shell()
-    b.reply('always')
-    t.eq('ran', (b.run({ command = 'ls', cwd = outside })))
+    t.eq('ran', (b.answered('always', { command = 'ls', cwd = outside })))
     t.eq('ran', again(b, { command = 'ls', cwd = outside }))
     t.eq('asked', again(b, { command = 'rm -rf .', cwd = outside }))
   end)
@@ -410,9 +385,7 @@ describe('"always" for a tool that runs what its arguments contain', function()
   it('does not raise the level of the tool', function()
     local b = shell()
     local before = b.gateway:level(b.registry:find_tool('x'))
-    b.reply('always')
-    t.eq('ran', (b.run({})))
-    t.eq(before, (b.gateway:level(b.registry:find_tool('x'))))
+    t.eq({ 'ran', before }, { (b.answered('always', {})), (b.gateway:level(b.registry:find_tool('x'))) })
   end)
 
   it('is not a choice for a call that is too long to store', function()
@@ -471,8 +444,7 @@ describe('"always" for a tool that runs what its arguments contain', function()
     }) do
       local b, tool = setup(), require('mcp-tools.tools.' .. name)
       b.tool({ always_ignores = tool.always_ignores, short_lived = tool.short_lived })
-      b.reply('always')
-      t.eq('ran', (b.run(calls[1])))
+      t.eq('ran', (b.answered('always', calls[1])))
       local longer = vim.tbl_extend('error', calls[1], { [tool.always_ignores[1]] = 7 })
       t.eq({ 'ran', 'ran' }, { again(b, calls[1]), again(b, longer) })
       for i = 2, #calls do
@@ -484,8 +456,7 @@ describe('"always" for a tool that runs what its arguments contain', function()
   it('allows breakpoints without an expression, but none with an expression', function()
     local b = setup()
     b.tool({ always_ignores = require('mcp-tools.tools.debug.breakpoints').always_ignores })
-    b.reply('always')
-    t.eq('ran', (b.run({ set = { { line = 1 } } })))
+    t.eq('ran', (b.answered('always', { set = { { line = 1 } } })))
     t.eq('ran', again(b, { set = { { line = 2 } } }))
     for _, name in ipairs({ 'condition', 'hit_condition', 'log_message' }) do
       t.eq('asked', again(b, { set = { { line = 1 }, { line = 1, [name] = 'run()' } } }))
@@ -499,9 +470,7 @@ describe('"always" for a tool that runs what its arguments contain', function()
     }) do
       local b = setup()
       b.tool({ always_ignores = require('mcp-tools.tools.' .. name).always_ignores })
-      b.reply('always')
-      t.eq('ran', (b.run({})))
-      t.eq({ 'ran', 'asked' }, { again(b, {}), again(b, args) })
+      t.eq({ 'ran', 'ran', 'asked' }, { (b.answered('always', {})), again(b, {}), (again(b, args)) })
     end
   end)
 end)
@@ -556,18 +525,15 @@ end)
 
 it('after several denials in a row the user can deny all further questions of that session', function()
   local b = setup()
-  b.reply('deny')
+  b.answered('deny')
   b.run()
-  b.run()
-  b.reply('once')
-  b.run()
+  b.answered('once')
   b.reply('deny')
   for _ = 1, 3 do
     b.run()
     t.ok(not vim.list_contains(b.asked[#b.asked].choices, 'silence'))
   end
-  b.reply('silence')
-  t.eq('access_denied', (b.run()))
+  t.eq('access_denied', (b.answered('silence')))
   local count = #b.asked
   local result, call = b.run()
   t.eq({ 'access_denied', count }, { result, #b.asked })
@@ -590,8 +556,7 @@ describe('an internal failure', function()
     b.reply(nil)
     b.gateway.ledger.verdict = function() error('no ledger') end
     b.tool({ annotations = { read_only = true } })
-    t.eq('access_denied', (b.run()))
-    t.eq({}, b.ran)
+    t.eq({ 'access_denied', {} }, { (b.run()), b.ran })
   end)
 
   it('asks when earlier decisions cannot be read, whatever the rules are', function()
@@ -671,8 +636,7 @@ describe('files', function()
       ['file:' .. root .. '/.env?x'] = 'deny',
       ['file:' .. root .. '/%2eenv'] = 'deny',
     }) do
-      t.eq({ uri, expected }, { uri, verdict({ uri = uri }) })
-      t.eq({ uri, expected }, { uri, verdict({ path = uri }) })
+      t.eq({ uri, expected, uri, expected }, { uri, verdict({ uri = uri }), uri, (verdict({ path = uri })) })
     end
   end)
 

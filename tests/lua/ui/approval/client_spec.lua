@@ -1,11 +1,10 @@
 -- slow, every Neovim
-local Executor = require('mcp-tools.calls.executor')
 local Gateway = require('mcp-tools.approval.gateway')
 local Ledger = require('mcp-tools.approval.ledger')
-local Registry = require('mcp-tools.registry.store')
 local approval = require('mcp-tools.ui.approval')
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local executors = require('executors')
 local inputs = require('mcp-tools.calls.inputs')
 local notifications = require('notifications')
 local t = require('helpers')
@@ -21,13 +20,12 @@ local function ask(opts)
     end
     ctx('ran')
   end
-  local registry = Registry.new()
   local tool = { name = 'x', description = 'does x', annotations = { destructive = true }, execute = execute }
-  assert(registry:add('tools', tool))
   local root, state = t.returns(base), t.returns(base .. '/state')
   local gateway = Gateway.new({ ask = approval.ask, root = root, ledger = Ledger.new({ dir = state }) })
-  local settings = { tool_timeout = 5000, max_calls = 100, max_result = 10000, result_ttl = 1000 }
-  local executor = Executor.new({ registry = registry, gateway = gateway, root = root, settings = t.returns(settings) })
+  local settings = { max_calls = 100, max_result = 10000, result_ttl = 1000 }
+  local executor, registry = executors.new(settings, gateway, root)
+  assert(registry:add('tools', tool))
   local sent = {}
   local function receive(_, call) table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'withdrawn') end
   local call = executor:execute('x', opts.args or {}, {
@@ -62,28 +60,6 @@ after_each(function()
 end)
 
 describe('the client', function()
-  it('gets a form with a random key and without permanent answers', function()
-    local call, sent = ask({ args = { text = 'a\nb' } })
-    t.eq('waiting_approval', call.state)
-    local key, request = next(sent[1])
-    t.matches('^approval_%x+$', key)
-    t.eq(#'approval_' + 32, #key)
-    local schema = request.params.requestedSchema
-    t.eq({ 'once', 'deny', 'session' }, schema.properties.answer.enum)
-    t.eq({ 'deny', { 'answer' } }, { schema.properties.answer.default, schema.required })
-    t.matches('text of 2 lines', request.params.message)
-    local _, others = ask()
-    t.ok(next(others[1]) ~= key)
-  end)
-
-  it('cannot give a permanent answer in another way', function()
-    local call, _, gateway = ask()
-    local question = vim.iter(approval.list()):find(function(each) return each.id == call.id end)
-    t.eq(true, question:answer('always', 'client'))
-    t.eq('access_denied', call.outcome.error.code)
-    t.eq({}, gateway.ledger:list(base))
-  end)
-
   it('without forms is not asked', function()
     for _, capabilities in ipairs({ {}, { elicitation = { url = {} } }, { sampling = {} } }) do
       local call, sent = ask({ capabilities = capabilities })
@@ -106,8 +82,7 @@ end)
 
 it('a question for the client only is not on the screen, and blocks no other', function()
   ask()
-  t.eq({ 1, 0 }, { #approval.list(), approval.count() })
-  t.eq(nil, approval.current())
+  t.eq({ 1, 0, nil }, { #approval.list(), approval.count(), (approval.current()) })
   notifications.collect()
   approval.answer_current('once')
   notifications.wait('no open question')
@@ -147,7 +122,6 @@ describe('open questions', function()
     t.eq(nil, one.call)
     t.ok(questions.answer('one', 'once'))
     t.wait(function() return got end)
-    t.eq({ list = { 1 } }, got)
-    t.eq(false, (questions.answer('other', 'once')))
+    t.eq({ { list = { 1 } }, false }, { got, (questions.answer('other', 'once')) })
   end)
 end)

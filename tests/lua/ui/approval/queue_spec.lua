@@ -137,7 +137,7 @@ describe('a preview that is completed later', function()
   end)
 end)
 
-describe('the answers', function()
+it('the answers say what a permission covers', function()
   --- The texts of a question's answers, by key.
   local function texts_of(question)
     local texts = {}
@@ -147,19 +147,17 @@ describe('the answers', function()
     return texts
   end
 
-  it('say what a permission covers', function()
-    local call = call_of()
-    call.session = 's'
-    local question = ask({ asker() }, nil, call)
-    question.choices = { 'once', 'deny', 'session', 'always', 'never' }
-    local texts = texts_of(question)
-    t.eq({ 'Allow every x in this session', 'Always allow every x in this project' }, { texts.s, texts.a })
-    question.files = { '/outside/a' }
-    texts = texts_of(question)
-    t.eq({ 'Allow x of this file in this session', 'Always allow x of this file' }, { texts.s, texts.a })
-    call.session, call.client = nil, { name = '100%s' }
-    t.eq("Allow x of this file by '100%s' until Neovim quits", texts_of(question).s)
-  end)
+  local call = call_of()
+  call.session = 's'
+  local question = ask({ asker() }, nil, call)
+  question.choices = { 'once', 'deny', 'session', 'always', 'never' }
+  local texts = texts_of(question)
+  t.eq({ 'Allow every x in this session', 'Always allow every x in this project' }, { texts.s, texts.a })
+  question.files = { '/outside/a' }
+  texts = texts_of(question)
+  t.eq({ 'Allow x of this file in this session', 'Always allow x of this file' }, { texts.s, texts.a })
+  call.session, call.client = nil, { name = '100%s' }
+  t.eq("Allow x of this file by '100%s' until Neovim quits", texts_of(question).s)
 end)
 
 it('an answer before the question is shown is refused', function()
@@ -187,9 +185,7 @@ describe('an asker that fails', function()
     local broken = asker({ show = function() error('no form') end })
     local question, said = ask({ broken, asker({ serial = true }) })
     is_shown(question)
-    t.eq({}, said)
-    t.eq(true, question:answer('once'))
-    t.eq('once', said[1].choice)
+    t.eq({ 0, true, 'once' }, { #said, (question:answer('once')), said[1].choice })
   end)
 
   it('to show a second question or more of its text allows nothing', function()
@@ -198,9 +194,7 @@ describe('an asker that fails', function()
     is_shown(question)
     ask({ asker({ serial = true }) })
     t.ok(logged('broken window'))
-    t.eq(false, (question:answer_shown('once')))
-    t.eq({}, said)
-    t.eq(true, (question:answer_shown('deny')))
+    t.eq({ false, 0, true }, { (question:answer_shown('once')), #said, (question:answer_shown('deny')) })
   end)
 end)
 
@@ -235,6 +229,7 @@ end)
 
 describe('a picker', function()
   local select, input = vim.ui.select, vim.ui.input
+  local picker = require('mcp-tools.ui.approval.askers').select
 
   before_each(function()
     vim.ui.select = function() end
@@ -243,6 +238,14 @@ describe('a picker', function()
   after_each(function()
     vim.ui.select, vim.ui.input = select, input
   end)
+
+  --- The prompt for a call, which is made in little time.
+  local function prompt_for(args, call)
+    local prompt
+    vim.ui.select = function(_, opts) prompt = opts.prompt end
+    t.fast(ask, { picker }, nil, call, args)
+    return t.fast(t.wait, function() return prompt end)
+  end
 
   --- A call of a tool without a preview.
   local function call_of_plain(properties)
@@ -259,11 +262,7 @@ describe('a picker', function()
   end
 
   it('lists all arguments', function()
-    local prompt
-    vim.ui.select = function(_, opts) prompt = opts.prompt end
-    local args = { a = ('x'):rep(100), command = 'rm -rf .' }
-    ask({ require('mcp-tools.ui.approval.askers').select }, nil, call_of_plain(), args)
-    t.wait(function() return prompt end)
+    local prompt = prompt_for({ a = ('x'):rep(100), command = 'rm -rf .' }, call_of_plain())
     t.matches('arguments { command: "rm %-rf %.", a: "x+" }', prompt)
   end)
 
@@ -271,10 +270,9 @@ describe('a picker', function()
     local prompt
     vim.ui.select = function(_, opts) prompt = opts.prompt end
     local args = { a = ('x'):rep(5000), command = 'rm -rf .' }
-    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call_of_plain(), args)
+    local question, said = ask({ picker }, nil, call_of_plain(), args)
     t.wait(function() return is_in_float(question) end)
-    t.eq(nil, prompt)
-    t.eq({ false }, { (question:answer_shown('once')) }) -- its end was not on the screen yet
+    t.eq({ nil, false }, { prompt, (question:answer_shown('once')) }) -- its end was not on the screen yet
     question:answer('deny')
     has_one(said)
     t.wait(function() return not is_in_float(question) end)
@@ -289,7 +287,7 @@ describe('a picker', function()
     local long = diff .. ('\n+two'):rep(100)
     local call = call_of(function() return long end)
     call.definition.source = { origin = 'bundled' }
-    local question = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    local question = ask({ picker }, nil, call)
     t.wait(function() return is_in_float(question) end)
     t.eq(0, count)
     question:answer('deny')
@@ -299,7 +297,7 @@ describe('a picker', function()
     vim.o.lines = 40
     call = call_of(function() return diff end)
     call.definition.source = { origin = 'bundled' }
-    local later, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    local later, said = ask({ picker }, nil, call)
     t.wait(function() return choose end)
     later.preview = long
     later:renew()
@@ -310,10 +308,7 @@ describe('a picker', function()
   end)
 
   it('escapes text that looks like another argument', function()
-    local prompt
-    vim.ui.select = function(_, opts) prompt = opts.prompt end
-    ask({ require('mcp-tools.ui.approval.askers').select }, nil, nil, { text = 'x\n, path: "harmless"' })
-    t.wait(function() return prompt end)
+    local prompt = prompt_for({ text = 'x\n, path: "harmless"' })
     t.matches('{ text: "x<U%+000A>, path: \\"harmless\\"" }', prompt)
   end)
 
@@ -322,11 +317,9 @@ describe('a picker', function()
     for i = 1, 500 do
       args['b' .. i] = i
     end
-    local began = vim.uv.hrtime()
     local call = call_of_plain({ a = {}, z_path = {} })
-    local question = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
-    t.wait(function() return is_in_float(question) end)
-    t.ok(vim.uv.hrtime() - began < 10e9)
+    local question = t.fast(ask, { picker }, nil, call, args)
+    t.fast(t.wait, function() return is_in_float(question) end)
   end)
 
   --- Windows that show a change, as text.
@@ -352,7 +345,7 @@ describe('a picker', function()
       prompt, choose = opts.prompt, on_choice
     end
     local args = { path = 'a' }
-    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call, args)
+    local question, said = ask({ picker }, nil, call, args)
     t.wait(function() return choose end)
     t.ok(not prompt:find('path', 1, true), prompt) -- the window has the arguments
     t.eq(1, #changes())
@@ -371,7 +364,7 @@ describe('a picker', function()
     end
     local call = call_of(function() return preview end)
     call.definition.source = { origin = 'bundled' }
-    local question, said = ask({ require('mcp-tools.ui.approval.askers').select }, nil, call)
+    local question, said = ask({ picker }, nil, call)
     has_one(prompts)
     t.matches('first', changes()[1])
     preview = 'second'
@@ -390,7 +383,7 @@ describe('a picker', function()
       on_choice(vim.iter(items):find(function(item) return item.name == 'reason' end))
     end
     vim.ui.input = function(_, done) done('not here') end
-    local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
+    local _, said = ask({ picker })
     has_one(said)
     t.eq({ 'deny', 'not here' }, { said[1].choice, said[1].reason })
   end)
@@ -398,7 +391,7 @@ describe('a picker', function()
   it('that returns an unknown item denies', function()
     for _, nonsense in ipairs({ 'once', { name = 'everything' }, 3 }) do
       vim.ui.select = function(_, _, on_choice) on_choice(nonsense) end
-      local _, said = ask({ require('mcp-tools.ui.approval.askers').select })
+      local _, said = ask({ picker })
       has_one(said)
       t.eq('deny', said[1].choice)
     end

@@ -1,9 +1,5 @@
 local t = require('helpers')
 
-local HERE = vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))
-local FIXTURE = vim.uv.fs_realpath(vim.fs.joinpath(HERE, '..', 'fixtures', 'fake_bridge.py'))
-local ROOT = vim.uv.fs_realpath(vim.fs.joinpath(HERE, '..', '..', '..'))
-
 local INIT = [[
 vim.opt.runtimepath:prepend(%q)
 vim.cmd('filetype on')
@@ -19,7 +15,7 @@ local children = {}
 --- Starts another editor like a user does; returns its channel once it has a UI.
 local function editor(opts)
   local init = vim.fn.tempname() .. '.lua'
-  local lines = INIT:format(ROOT, FIXTURE) .. (opts.init or 'SETUP()')
+  local lines = INIT:format(t.CHECKOUT, t.FIXTURES .. '/fake_bridge.py') .. (opts.init or 'SETUP()')
   vim.fn.writefile(vim.split(lines, '\n'), init)
   local command = { vim.v.progpath, '--embed', '-i', 'NONE', '-n', '-u', init }
   vim.list_extend(command, opts.args or {})
@@ -78,8 +74,6 @@ describe('autostart', function()
     children = {}
   end)
 
-  it('starts once there is a UI', function() starts(editor({})) end)
-
   it('starts immediately when setup runs later', function()
     local channel = editor({ init = '' })
     starts_not(channel)
@@ -92,11 +86,6 @@ describe('autostart', function()
     starts_not(channel)
     vim.rpcrequest(channel, 'nvim_ui_attach', 80, 24, {})
     starts(channel)
-  end)
-
-  it('does not start without setup, or with autostart off', function()
-    starts_not(editor({ init = 'require("mcp-tools.bridge").autostart()' }))
-    starts_not(editor({ init = 'SETUP({ autostart = false })' }))
   end)
 
   it('does not start inside another Neovim', function() starts_not(editor({ nvim = '/run/user/1/nvim.1.0' })) end)
@@ -153,7 +142,7 @@ describe('autostart', function()
     children = {}
   end)
 
-  it('has no blocker after the start, whatever is shown later', function()
+  it('starts once there is a UI, and has no blocker afterwards, whatever is shown', function()
     local channel = editor({})
     starts(channel)
     lua(channel, "vim.cmd('diffthis')")

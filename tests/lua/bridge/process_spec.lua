@@ -3,7 +3,7 @@ local t = require('helpers')
 local Process = require('mcp-tools.bridge.process')
 local log = require('mcp-tools.log')
 
-local FIXTURE = vim.fs.joinpath(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)), '..', 'fixtures', 'fake_bridge.py')
+local FIXTURE = t.FIXTURES .. '/fake_bridge.py'
 
 local running = {}
 
@@ -107,8 +107,7 @@ describe('process', function()
       text = table.concat(log.lines(10), '\n')
       return text:find('Traceback line', 1, true)
     end)
-    t.matches('WARN  %[%d+%] bridge: careful', text)
-    t.matches('ERROR %[%d+%] bridge: bad', text)
+    t.matches({ 'WARN  %[%d+%] bridge: careful', 'ERROR %[%d+%] bridge: bad' }, text)
     t.matches('ERROR %[%d+%] bridge:   Traceback line', text)
     t.ok(not text:find('fine detail')) -- DEBUG is below the level of the log
   end)

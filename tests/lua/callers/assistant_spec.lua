@@ -42,8 +42,7 @@ describe('an assistant', function()
       end,
     })
     local offered = assistant.offered('my_plugin')
-    t.eq({ 'nvim_one' }, names(offered))
-    t.eq({ icon = 'x' }, offered[1].extras)
+    t.eq({ { 'nvim_one' }, { icon = 'x' } }, { names(offered), offered[1].extras })
     t.eq({ 'n' }, offered[1].parameters.required)
     offered[1].parameters.required, offered[1].extras.icon = nil, nil -- copies
     local again = assistant.offered('my_plugin')[1]
@@ -140,12 +139,11 @@ describe('an assistant', function()
   it('answers requests of a tool through the editor of the user', function()
     local input = vim.ui.input
     vim.ui.input = function(_, done) done('Ada') end
-    register('asks', {
-      execute = function(ctx)
-        local schema = { type = 'object', properties = { name = { type = 'string' } } }
-        ctx:elicit('Who are you?', schema, function(answer, err) ctx(answer and answer.content, err) end)
-      end,
-    })
+    local function execute(ctx)
+      local schema = { type = 'object', properties = { name = { type = 'string' } } }
+      ctx:elicit('Who are you?', schema, function(answer, err) ctx(answer and answer.content, err) end)
+    end
+    register('asks', { execute = execute })
     local outcome = call('asks', {})
     vim.ui.input = input
     t.eq('{"name":"Ada"}', outcome.text)

@@ -37,8 +37,7 @@ describe('the tools for Avante', function()
       execute = function() end,
     })
     local tool = by_name('nvim_takes')
-    t.eq('takes', tool.description)
-    t.eq('table', tool.param.type)
+    t.eq({ 'takes', 'table' }, { tool.description, tool.param.type })
     local fields = {}
     for _, field in ipairs(tool.param.fields) do
       fields[field.name] = field
@@ -80,8 +79,7 @@ describe('the tools for Avante', function()
     t.eq(nil, tool.func({ value = 'y' }, { on_log = on_log, on_complete = on_complete }))
     t.eq(nil, tool.func({}, { on_complete = on_complete }))
     t.wait(function() return #results == 3 end)
-    t.eq({ '1/2 half', '1/2 half' }, lines)
-    t.eq({ { 'x', false }, { 'y', false } }, { results[1], results[2] })
+    t.eq({ { '1/2 half', '1/2 half' }, { 'x', false }, { 'y', false } }, { lines, results[1], results[2] })
     t.matches('value: is required', results[3][2])
     t.eq({}, vim.api.nvim_get_autocmds({ event = 'User', pattern = 'AvanteLLMEscape' }))
     local result, err = tool.func({ value = 'x' }, {})
@@ -102,12 +100,11 @@ if CHECKOUTS then
       args = { value = { type = 'string', required = true } },
       execute = function(ctx, args) ctx(args.value) end,
     })
-    register('waits', {
-      execute = function(ctx)
-        begun = true
-        ctx:on_cancel(function(reason) stopped = reason end)
-      end,
-    })
+    local function execute(ctx)
+      begun = true
+      ctx:on_cancel(function(reason) stopped = reason end)
+    end
+    register('waits', { execute = execute })
     require('avante.config').setup({ custom_tools = tools })
     local llm_tools = require('avante.llm_tools')
     local theirs = llm_tools.get_tools('hello', {})

@@ -69,8 +69,7 @@ describe('the tools for CodeCompanion', function()
     start(closed)
     vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatClosed', data = { bufnr = closed } })
     vim.api.nvim_buf_delete(closed, { force = true })
-    t.eq('session_closed', reason)
-    t.eq(1, #require('mcp-tools.core').get().executor:pending())
+    t.eq({ 'session_closed', 1 }, { reason, (#require('mcp-tools.core').get().executor:pending()) })
     reason = nil
     vim.api.nvim_exec_autocmds('User', { pattern = 'CodeCompanionChatStopped', data = { bufnr = other } })
     t.eq('user', reason)
@@ -169,12 +168,11 @@ if CHECKOUTS then
     before_each(function()
       begun, stopped = nil, nil
       says()
-      register('waits', {
-        execute = function(ctx)
-          begun = true
-          ctx:on_cancel(function(reason) stopped = reason end)
-        end,
-      })
+      local function execute(ctx)
+        begun = true
+        ctx:on_cancel(function(reason) stopped = reason end)
+      end
+      register('waits', { execute = execute })
     end)
 
     after_each(function() model.stop() end)
@@ -210,9 +208,7 @@ if CHECKOUTS then
       local texts = results_in(model.requests[2])
       t.eq({ 4, 0 }, { #texts, asked })
       local all = table.concat(texts, '\n')
-      t.matches('it says x', all)
-      t.matches('value: must be string', all)
-      t.matches('denied was not run', all)
+      t.matches({ 'it says x', 'value: must be string', 'denied was not run' }, all)
       t.matches('Tool `nvim_nothing` not found', all)
       local function text() return table.concat(vim.api.nvim_buf_get_lines(chat.bufnr, 0, -1, false), '\n') end
       t.wait(function() return text():find('I have said it') end, 5000, 'the text of the model')

@@ -12,12 +12,11 @@ describe('a call that a tool makes', function()
   before_each(function()
     config.setup({ approval = { default = 'allow' } })
     inner, cancelled, continued = nil, {}, false
-    register('inner', {
-      execute = function(ctx)
-        inner = ctx
-        ctx:on_cancel(function(reason) table.insert(cancelled, reason) end)
-      end,
-    })
+    local function execute(ctx)
+      inner = ctx
+      ctx:on_cancel(function(reason) table.insert(cancelled, reason) end)
+    end
+    register('inner', { execute = execute })
   end)
 
   --- Calls a tool that calls `inner`.
@@ -67,8 +66,7 @@ describe('a call that a tool makes', function()
   for style, def in vim.spairs(STYLES) do
     it('ends with it: ' .. style, function()
       local handle = outer(def)
-      t.eq(true, handle:cancel())
-      t.eq({ 'parent' }, cancelled)
+      t.eq({ true, { 'parent' } }, { handle:cancel(), cancelled })
       vim.wait(20)
       t.eq(false, continued)
     end)
@@ -81,14 +79,12 @@ describe('a call that a tool makes', function()
   end)
 
   it('continues after its tool has answered', function()
-    local _, outcome = outer({
-      execute = function(ctx)
-        mcp.call('inner', {}, function() end)
-        ctx('answered')
-      end,
-    })
-    t.eq('answered', outcome.result)
-    t.eq({}, cancelled)
+    local function execute(ctx)
+      mcp.call('inner', {}, function() end)
+      ctx('answered')
+    end
+    local _, outcome = outer({ execute = execute })
+    t.eq({ 'answered', {} }, { outcome.result, cancelled })
     inner('done')
   end)
 
@@ -103,11 +99,10 @@ describe('a call that a tool makes', function()
 end)
 
 it('call() without a callback continues outside of a fast callback', function()
-  register('fast', {
-    execute = function(ctx)
-      vim.system({ vim.v.progpath, '--version' }, {}, function() ctx('answer') end)
-    end,
-  })
+  local function execute(ctx)
+    vim.system({ vim.v.progpath, '--version' }, {}, function() ctx('answer') end)
+  end
+  register('fast', { execute = execute })
   local seen
   coroutine.wrap(function()
     local result = mcp.call('fast')

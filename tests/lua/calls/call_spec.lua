@@ -38,8 +38,7 @@ describe('the state table of a call', function()
     for _, event in ipairs(EVENTS) do
       it(('%s × %s → %s'):format(state, event, moves[event] or 'nothing'), function()
         local call = call_in(state)
-        t.eq(moves[event] ~= nil, call:move(event))
-        t.eq(moves[event] or state, call.state)
+        t.eq({ moves[event] ~= nil, moves[event] or state }, { call:move(event), call.state })
       end)
     end
     it(
@@ -55,9 +54,7 @@ describe('a call', function()
     local call = call_in('running')
     call.listener = { done = function() ends = ends + 1 end }
     t.eq(true, call:finish('finish', { value = 1 }))
-    t.eq(false, call:finish('finish', { value = 2 }))
-    t.eq(false, call:cancel('user'))
-    t.eq(1, ends)
+    t.eq({ false, false, 1 }, { call:finish('finish', { value = 2 }), (call:cancel('user')), ends })
     t.eq(1, call.outcome.value)
   end)
 
@@ -67,8 +64,7 @@ describe('a call', function()
     call:on_cancel(function() error('a bad hook') end)
     call:on_cancel(function(reason) table.insert(seen, reason) end)
     call:cancel('client')
-    t.eq({ 'client' }, seen)
-    t.eq('cancelled', call.outcome.error.code)
+    t.eq({ { 'client' }, 'cancelled' }, { seen, call.outcome.error.code })
     call:on_cancel(function(reason) table.insert(seen, 'late ' .. reason) end)
     t.eq({ 'client', 'late client' }, seen)
   end)
@@ -81,15 +77,13 @@ describe('a call', function()
     end
     timed:time_out(50)
     done:finish('finish', {})
-    t.eq({ 'timeout' }, seen)
-    t.eq('timeout', timed.outcome.error.code)
+    t.eq({ { 'timeout' }, 'timeout' }, { seen, timed.outcome.error.code })
   end)
 
   it('survives an error of its listener', function()
     local call = call_in('running')
     call.listener = { done = function() error('a bad listener') end }
-    t.eq(true, call:finish('finish', { value = 1 }))
-    t.eq('done', call.state)
+    t.eq({ true, 'done' }, { call:finish('finish', { value = 1 }), call.state })
   end)
 
   it('counts progress, and ignores it after the end', function()

@@ -8,8 +8,15 @@ local t = require('helpers')
 --- Runs one tool that needs no decision.
 local function run(def, args, opts)
   local executor, registry = executors.new({ max_result = 1e6 })
+  def = type(def) == 'function' and { run = def } or def
   assert(registry:add('tools', vim.tbl_extend('keep', def, { name = 'x', description = 'x' })))
   return executor:execute('x', args, vim.tbl_extend('force', { host = 'test' }, opts or {}))
+end
+
+local function ended(...)
+  local call = run(...)
+  t.ended(call)
+  return call
 end
 
 describe('arguments and coroutine of a `run` tool', function()
@@ -24,12 +31,10 @@ describe('arguments and coroutine of a `run` tool', function()
 
   --- Runs it; nothing here may reference its call, arguments or coroutine afterwards.
   local function use(fn, finish)
-    local call = run({
-      run = function(ctx, args)
-        kept[args], kept[coroutine.running()] = true, true
-        return fn(ctx)
-      end,
-    }, {})
+    local call = run(function(ctx, args)
+      kept[args], kept[coroutine.running()] = true, true
+      return fn(ctx)
+    end, {})
     finish(call)
     t.ok(call:ended())
   end
@@ -77,42 +82,33 @@ end)
 
 describe('a tool in a callback where the API cannot be used', function()
   it('continues outside of it, in a `run` tool', function()
-    local call = run({
-      run = function(ctx)
-        local done = ctx:await(function(done) vim.system({ vim.v.progpath, '--version' }, {}, done) end)
-        return { code = done.code, buffer = vim.api.nvim_create_buf(false, true) > 0, fast = vim.in_fast_event() }
-      end,
-    })
-    t.ended(call)
+    local call = ended(function(ctx)
+      local done = ctx:await(function(done) vim.system({ vim.v.progpath, '--version' }, {}, done) end)
+      return { code = done.code, buffer = vim.api.nvim_create_buf(false, true) > 0, fast = vim.in_fast_event() }
+    end)
     t.eq({ code = 0, buffer = true, fast = false }, call.outcome.value)
   end)
 
   it('can read its context there', function()
     local read
-    local call = run({
-      execute = function(ctx)
-        vim.system({ vim.v.progpath, '--version' }, {}, function()
-          read = { pcall(function() return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host } end) }
-          ctx('answer')
-        end)
-      end,
-    })
-    t.ended(call)
+    local function execute(ctx)
+      vim.system({ vim.v.progpath, '--version' }, {}, function()
+        read = { pcall(function() return vim.in_fast_event() and { ctx.root, ctx.cwd, ctx.host } end) }
+        ctx('answer')
+      end)
+    end
+    ended({ execute = execute })
     t.eq({ true, { require('mcp-tools.instances.project').root(), vim.uv.cwd(), 'test' } }, read)
   end)
 
-  for _, answer in ipairs({
-    t.answers('answer'),
-    function(ctx) ctx:fail('stale', 'it changed') end,
-  }) do
+  for _, answer in ipairs({ t.answers('answer'), function(ctx) ctx:fail('stale', 'it changed') end }) do
     it('may end there: the listener runs where the API can be used', function()
       local fast
       local function execute(ctx)
         vim.system({ vim.v.progpath, '--version' }, {}, function() answer(ctx) end)
       end
       local function done() fast = vim.in_fast_event() end
-      local call = run({ execute = execute }, {}, { listener = { done = done } })
-      t.ended(call)
+      local call = ended({ execute = execute }, {}, { listener = { done = done } })
       local outcome = call.outcome
       t.eq({ 'answer', false }, { outcome.value or outcome.error.code == 'stale' and 'answer', fast })
     end)
@@ -121,9 +117,7 @@ end)
 
 describe('a result that cannot be encoded', function()
   local function hostile()
-    return setmetatable({ a = 1 }, {
-      __index = function() error('no such thing here') end,
-    })
+    return setmetatable({ a = 1 }, { __index = function() error('no such thing here') end })
   end
 
   it('fails the call, at once and later, in both styles', function()
@@ -138,8 +132,7 @@ describe('a result that cannot be encoded', function()
       { { execute = t.answers(hostile()) }, { execute = later }, { run = hostile }, { run = after_await } }
     for _, handler in ipairs(handlers) do
       handler.output_schema = { type = 'object', properties = { b = { type = 'string' } } }
-      local call = run(handler)
-      t.ended(call)
+      local call = ended(handler)
       t.eq('execution_error', call.outcome.error and call.outcome.error.code)
       t.matches('no such thing here', call.outcome.error.message)
     end
@@ -153,30 +146,25 @@ end)
 
 describe('the values that a `run` tool returns', function()
   it('fail the call if they are nil and an error; otherwise the second one is ignored', function()
-    local call = run({
-      run = function(ctx)
-        ctx:await(vim.schedule)
-        return nil, { code = 'not_found', message = 'no such mark' }
-      end,
-    })
-    t.ended(call)
+    local call = ended(function(ctx)
+      ctx:await(vim.schedule)
+      return nil, { code = 'not_found', message = 'no such mark' }
+    end)
     t.eq('not_found no such mark', call.outcome.error.code .. ' ' .. call.outcome.error.message)
-    call = run({ run = function() return ('aa'):gsub('a', 'b') end })
-    t.ended(call)
+    call = ended({ run = function() return ('aa'):gsub('a', 'b') end })
     t.eq('bb', call.outcome.value)
   end)
 end)
 
 it('the timeout does not include the time before the tool first waits', function()
   local started
-  local call = run({
+  local call = ended({
     timeout = 200,
     execute = function()
       started = vim.uv.hrtime()
       vim.uv.sleep(120)
     end,
   })
-  t.ended(call)
   t.eq('timed_out', call.state)
   local ms = (vim.uv.hrtime() - started) / 1e6
   t.ok(ms >= 200, ('it was timed out after %d ms'):format(ms))
@@ -185,34 +173,29 @@ end)
 describe('progress', function()
   it('that is not a finite number is ignored', function()
     local seen = {}
-    local call = run({
-      run = function(ctx)
-        ctx:progress(1, 2)
-        ctx:progress(0 / 0, 2)
-        ctx:progress(1 / 0, 2)
-        ctx:progress(2, 1 / 0)
-        return 'done'
-      end,
-    }, {}, {
+    local call = run(function(ctx)
+      ctx:progress(1, 2)
+      ctx:progress(0 / 0, 2)
+      ctx:progress(1 / 0, 2)
+      ctx:progress(2, 1 / 0)
+      return 'done'
+    end, {}, {
       listener = {
         progress = function(_, one) table.insert(seen, { one.latest.done, one.latest.total or 'none' }) end,
       },
     })
-    t.eq({ { 1, 2 }, { 2, 'none' } }, seen)
-    t.eq('done', call.outcome.value)
+    t.eq({ { { 1, 2 }, { 2, 'none' } }, 'done' }, { seen, call.outcome.value })
   end)
 
   it('with an argument of another type in a timer ends the call without an error there', function()
     local timer = assert(vim.uv.new_timer())
     local ok, thrown = true, nil
-    local call = run({
-      execute = function(ctx)
-        timer:start(1, 1, function()
-          ok, thrown = pcall(ctx.progress, ctx, 1, 'half', 2)
-        end)
-      end,
-    })
-    t.ended(call)
+    local function execute(ctx)
+      timer:start(1, 1, function()
+        ok, thrown = pcall(ctx.progress, ctx, 1, 'half', 2)
+      end)
+    end
+    local call = ended({ execute = execute })
     timer:close()
     t.eq({ true }, { ok, thrown })
     local message = 'Tool execution error: ctx:progress: total: expected number, got string'
@@ -238,14 +221,12 @@ local function called(name, ms)
 end
 
 describe('a handler that returns its result', function()
-  before_each(notifications.collect)
-  after_each(notifications.restore)
+  notifications.each()
 
   it('times out, and its author is told once what to write', function()
     tool('returns', function() return { some = 'result' } end, { timeout = 50 })
     local err = called('returns').err
-    t.eq('timeout', err.code)
-    t.matches('returned a table, which is ignored; results are passed to `ctx%(result%)`', err.message)
+    t.fails('timeout', 'returned a table, which is ignored; results are passed to `ctx%(result%)`', nil, err)
     called('returns')
     notifications.wait("Tool 'returns': `execute` returned a table")
     t.eq(1, #notifications.list)
@@ -268,8 +249,7 @@ describe('a handler that returns its result', function()
     tool('handle', function(ctx)
       return vim.system({ 'sleep', '0.1' }, {}, function(done) ctx(done.code) end)
     end)
-    t.eq({ result = 0 }, called('handle'))
-    t.eq({}, notifications.list)
+    t.eq({ { result = 0 }, {} }, { called('handle'), notifications.list })
   end)
 
   it('and has called ctx gets no warning', function()
@@ -277,8 +257,7 @@ describe('a handler that returns its result', function()
       ctx('answered')
       return 'ignored'
     end)
-    t.eq({ result = 'answered' }, called('both'))
-    t.eq({}, notifications.list)
+    t.eq({ { result = 'answered' }, {} }, { called('both'), notifications.list })
   end)
 end)
 

@@ -7,12 +7,7 @@ local t = require('helpers')
 local base = vim.uv.fs_realpath(vim.fn.tempname():match('^(.*)/')) .. '/resolver'
 local root = base .. '/project'
 
-local function write(path, text)
-  vim.fn.mkdir(vim.fs.dirname(path), 'p')
-  local file = assert(io.open(path, 'wb'))
-  file:write(text or 'x')
-  file:close()
-end
+local function write(path, text) require('editor_project').write(path, text or 'x') end
 
 local function registry()
   local made = Registry.new()
@@ -35,8 +30,7 @@ local function find(uri) return resource.find(registry(), uri) end
 --- Every failure is the same.
 local function refused(uri)
   local located, err = find(uri)
-  t.eq(nil, located)
-  t.eq({ code = 'not_found', message = 'Resource not found' }, err)
+  t.eq({ nil, { code = 'not_found', message = 'Resource not found' } }, { located, err })
 end
 
 before_each(function()

@@ -43,8 +43,7 @@ describe('a bridge that exited while no call was pending', function()
     local first = attach()
     kill(first)
     local second = attach()
-    t.ok(gone(first)())
-    t.ok(not gone(second)())
+    t.ok(gone(first)() and not gone(second)())
   end)
 
   it('is removed at the next notification', function()
@@ -76,26 +75,24 @@ it('that greets again on the same channel keeps its calls', function()
   config.reset()
 end)
 
-describe('with a bridge attached', function()
+it('with a bridge attached loads bundled definitions in slices', function()
   local bundled = require('mcp-tools.loading.bundled')
 
-  it('loads bundled definitions in slices', function()
-    config.setup({ tools = 'all' })
-    local id = attach()
-    t.ok(bundled.is_pending()) -- nothing is loaded before a client asks
-    local listed = wire.list('tools')
-    t.eq({ true, nil }, { listed.loading, listed.json })
-    local turns = 0
-    local check = assert(vim.uv.new_check()) -- called in each turn
-    check:start(function() turns = turns + (bundled.is_pending() and 1 or 0) end)
-    t.wait(function() return not bundled.is_pending() end)
-    check:close()
-    t.ok(turns >= 1, turns)
-    t.ok(#vim.json.decode(wire.list('tools').json) > 5)
-    wire.lost(id)
-    vim.fn.jobstop(id)
-    config.reset()
-  end)
+  config.setup({ tools = 'all' })
+  local id = attach()
+  t.ok(bundled.is_pending()) -- nothing is loaded before a client asks
+  local listed = wire.list('tools')
+  t.eq({ true, nil }, { listed.loading, listed.json })
+  local turns = 0
+  local check = assert(vim.uv.new_check()) -- called in each turn
+  check:start(function() turns = turns + (bundled.is_pending() and 1 or 0) end)
+  t.wait(function() return not bundled.is_pending() end)
+  check:close()
+  t.ok(turns >= 1, turns)
+  t.ok(#vim.json.decode(wire.list('tools').json) > 5)
+  wire.lost(id)
+  vim.fn.jobstop(id)
+  config.reset()
 end)
 
 describe('instructions', function()

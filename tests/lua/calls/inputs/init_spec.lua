@@ -8,6 +8,9 @@ local NAME = { type = 'object', properties = { name = { type = 'string' } }, req
 --- Runs a tool; returns its call and the requests that its listener gets.
 local function setup(tool, opts)
   local executor, registry = executors.new()
+  if type(tool) == 'function' then
+    tool = { run = tool }
+  end
   tool.name, tool.description = 'asks', 'x'
   assert(registry:add('tools', tool))
   local asked = {}
@@ -42,8 +45,7 @@ end
 describe('asking the client', function()
   it('sends the request to the client and returns the answer to a run tool', function()
     local call, asked = setup(elicits())
-    t.eq('waiting_input', call.state)
-    t.eq({ seq = 1, json = call.inputs.json }, call.inputs)
+    t.eq({ 'waiting_input', { seq = 1, json = call.inputs.json } }, { call.state, call.inputs })
     local params = { message = 'Who?', requestedSchema = NAME }
     t.eq({ { answer = { method = 'elicitation/create', params = params } } }, asked)
     t.eq(true, answer(call, { answer = { action = 'accept', content = { name = 'Ada' } } }))
@@ -53,23 +55,21 @@ describe('asking the client', function()
 
   it('works with callbacks for all four methods, one after the other', function()
     local seen = {}
-    local call, asked = setup({
-      execute = function(ctx)
-        ctx:sample({ messages = {} }, function(message) seen.said = message.content.text end)
-        ctx:roots(function(roots) seen.roots = roots end)
-        ctx:request_inputs({
-          a = { method = 'roots/list' },
-          b = { method = 'sampling/createMessage', params = { messages = {}, maxTokens = 5 } },
-        }, function(values)
-          seen.both = vim.tbl_count(values)
-          ctx(seen)
-        end)
-      end,
-    })
+    local function execute(ctx)
+      ctx:sample({ messages = {} }, function(message) seen.said = message.content.text end)
+      ctx:roots(function(roots) seen.roots = roots end)
+      ctx:request_inputs({
+        a = { method = 'roots/list' },
+        b = { method = 'sampling/createMessage', params = { messages = {}, maxTokens = 5 } },
+      }, function(values)
+        seen.both = vim.tbl_count(values)
+        ctx(seen)
+      end)
+    end
+    local call, asked = setup({ execute = execute })
     local said = { role = 'assistant', content = { type = 'text', text = 'hm' }, model = 'm' }
     local roots = { roots = { { uri = 'file:///x' } } }
-    t.eq(1, #asked)
-    t.eq(1000, asked[1].answer.params.maxTokens)
+    t.eq({ 1, 1000 }, { #asked, asked[1].answer.params.maxTokens })
     answer(call, { answer = said })
     t.eq({ answer = { method = 'roots/list' } }, asked[2])
     answer(call, { answer = roots })
@@ -80,23 +80,17 @@ describe('asking the client', function()
 
   it('accepts each answer once, and none that is for another request', function()
     local rounds = 0
-    local call = setup({
-      run = function(ctx)
-        for _ = 1, 2 do
-          ctx:elicit('Who?', NAME)
-          rounds = rounds + 1
-        end
-        return rounds
-      end,
-    })
+    local call = setup(function(ctx)
+      for _ = 1, 2 do
+        ctx:elicit('Who?', NAME)
+        rounds = rounds + 1
+      end
+      return rounds
+    end)
     local reply = { answer = { action = 'decline' } }
-    t.eq(false, answer(call, reply, 2))
-    t.eq(true, answer(call, reply, 1))
-    t.eq(false, answer(call, reply, 1))
-    t.eq(1, rounds)
-    t.eq(true, answer(call, reply, 2))
-    t.eq(false, answer(call, reply, 2))
-    t.eq(2, call.outcome.value)
+    t.eq({ false, true }, { answer(call, reply, 2), (answer(call, reply, 1)) })
+    t.eq({ false, 1, true }, { answer(call, reply, 1), rounds, (answer(call, reply, 2)) })
+    t.eq({ false, 2 }, { answer(call, reply, 2), call.outcome.value })
   end)
 
   it('reports what is wrong with an answer', function()
@@ -114,8 +108,7 @@ describe('asking the client', function()
     end
     local call = setup(elicits())
     inputs.answer(call, 1, '{"answer": {"error": {"code": -1, "message": "User rejected"}}}')
-    t.eq('tool_error', call.outcome.value.err.code)
-    t.matches('refused elicitation/create: User rejected', call.outcome.value.err.message)
+    t.fails('tool_error', 'refused elicitation/create: User rejected', nil, call.outcome.value.err)
     call = setup(elicits())
     inputs.answer(call, 1, '{"answer": {"error": {"code": -32601, "message": "Method not found"}}}')
     t.eq('capability_missing', call.outcome.value.err.code)
@@ -143,13 +136,10 @@ describe('asking the client', function()
       { 'roots/list', { roots = { { uri = vim.NIL } } }, 'roots[0].uri: must be string' },
       { 'roots/list', { roots = {} } },
     }) do
-      local call = setup({
-        run = function(ctx)
-          local values, err =
-            ctx:request_inputs({ a = { method = case[1], params = { messages = {}, maxTokens = 5 } } })
-          return { values = values, err = err }
-        end,
-      })
+      local call = setup(function(ctx)
+        local values, err = ctx:request_inputs({ a = { method = case[1], params = { messages = {}, maxTokens = 5 } } })
+        return { values = values, err = err }
+      end)
       answer(call, { a = case[2] })
       local err = call.outcome.value.err
       if case[3] then
@@ -162,15 +152,12 @@ describe('asking the client', function()
   end)
 
   it('keeps the valid answers beside an error that names the invalid ones', function()
-    local call = setup({
-      run = function(ctx)
-        local values, err = ctx:request_inputs({ a = { method = 'roots/list' }, b = { method = 'roots/list' } })
-        return { values = values, fields = err.errors[1].field }
-      end,
-    })
+    local call = setup(function(ctx)
+      local values, err = ctx:request_inputs({ a = { method = 'roots/list' }, b = { method = 'roots/list' } })
+      return { values = values, fields = err.errors[1].field }
+    end)
     answer(call, { a = { roots = {} }, b = { nothing = true } })
-    t.eq('b', call.outcome.value.fields)
-    t.eq({ 'a' }, vim.tbl_keys(call.outcome.value.values))
+    t.eq({ 'b', { 'a' } }, { call.outcome.value.fields, (vim.tbl_keys(call.outcome.value.values)) })
   end)
 end)
 
@@ -217,12 +204,10 @@ end)
 describe('a client without the capability', function()
   local function required(capabilities, ask)
     local got
-    local call = setup({
-      run = function(ctx)
-        local _, err = ask(ctx)
-        got = err
-      end,
-    }, { capabilities = capabilities })
+    local call = setup(function(ctx)
+      local _, err = ask(ctx)
+      got = err
+    end, { capabilities = capabilities })
     t.eq(true, call:ended(), 'it is told at once')
     return got and { got.code, got.required } or nil
   end
@@ -239,9 +224,7 @@ describe('a client without the capability', function()
   end)
 
   it('is in an error that the tool passes on', function()
-    local call = setup({
-      run = function(ctx) ctx(ctx:sample({ messages = {} })) end,
-    }, { capabilities = {} })
+    local call = setup({ run = function(ctx) ctx(ctx:sample({ messages = {} })) end }, { capabilities = {} })
     t.eq({ sampling = {} }, call.outcome.error.required)
   end)
 end)
@@ -291,17 +274,14 @@ end)
 describe('a tool that asks', function()
   it('and is cancelled gets no answer', function()
     local heard, reason = false, nil
-    local call = setup({
-      execute = function(ctx)
-        ctx:on_cancel(function(why) reason = why end)
-        ctx:elicit('?', NAME, function() heard = true end)
-      end,
-    })
+    local function execute(ctx)
+      ctx:on_cancel(function(why) reason = why end)
+      ctx:elicit('?', NAME, function() heard = true end)
+    end
+    local call = setup({ execute = execute })
     call:cancel('timeout')
-    t.eq('timed_out', call.state)
-    t.eq('timeout', call.outcome.error.code)
-    t.eq(false, answer(call, { answer = { action = 'decline' } }, 1))
-    t.eq({ false, 'timeout' }, { heard, reason })
+    t.eq({ 'timed_out', 'timeout' }, { call.state, call.outcome.error.code })
+    t.eq({ false, false, 'timeout' }, { answer(call, { answer = { action = 'decline' } }, 1), heard, reason })
   end)
 
   it('fails when the receiver of the answer throws', function()
@@ -313,14 +293,12 @@ describe('a tool that asks', function()
   end)
 
   it('fails when its callback throws', function()
-    local call = setup({
-      execute = function(ctx)
-        ctx:elicit('?', NAME, function() error('no luck') end)
-      end,
-    })
+    local function execute(ctx)
+      ctx:elicit('?', NAME, function() error('no luck') end)
+    end
+    local call = setup({ execute = execute })
     t.eq(true, answer(call, { answer = { action = 'decline' } }))
-    t.eq('execution_error', call.outcome.error.code)
-    t.matches('no luck', call.outcome.error.message)
+    t.fails('execution_error', 'no luck', nil, call.outcome.error)
   end)
 
   it('fails with an invalid request', function()
@@ -332,20 +310,17 @@ describe('a tool that asks', function()
       { 'requests.a.method must be one of', 'request_inputs', { a = { method = 'tools/list' } } },
     }
     for _, case in ipairs(faults) do
-      local call = setup({
-        execute = function(ctx)
-          ctx[case[2]](ctx, case[3], case[4], function() end)
-        end,
-      })
+      local function execute(ctx)
+        ctx[case[2]](ctx, case[3], case[4], function() end)
+      end
+      local call = setup({ execute = execute })
       t.eq('execution_error', call.outcome.error.code)
       t.matches(case[1], call.outcome.error.message)
     end
-    local call = setup({
-      run = function(ctx)
-        local _, err = ctx:elicit('?', { type = 'nonsense' })
-        return err.message
-      end,
-    })
+    local call = setup(function(ctx)
+      local _, err = ctx:elicit('?', { type = 'nonsense' })
+      return err.message
+    end)
     t.matches('the schema of answer', call.outcome.value)
   end)
 end)

@@ -3,8 +3,7 @@ local project = require('editor_project')
 local t = require('helpers')
 local watch = require('mcp-tools.editor.watch')
 
-before_each(project.open)
-after_each(project.close)
+project.each()
 
 describe('a watched file', function()
   local function watched(name)

@@ -2,6 +2,7 @@
 local disk_writes = require('mcp-tools.editor.agents.disk_writes')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
+local screen = require('review_screen')
 local t = require('helpers')
 
 local api = vim.api
@@ -15,27 +16,15 @@ end
 
 local path
 
-before_each(function()
-  project.open()
-  review.set_presenter({
-    is_attended = t.returns(true),
-    show = function() end,
-    update = function() end,
-    hide = function() end,
-  })
-  path = project.write('a.txt', 'a\nb\nc\nd\n')
-  vim.cmd('silent edit ' .. path)
-  disk_writes.start()
-end)
-
 after_each(function()
-  for _, one in ipairs(review.list()) do
-    one:close('the test is over')
-  end
+  screen.end_unseen()
   disk_writes.stop()
-  review.set_presenter(nil)
   vim.o.autoread = true
-  project.close()
+end)
+project.each(nil, function()
+  screen.unseen()
+  path = project.edit('a.txt', 'a\nb\nc\nd\n')
+  disk_writes.start()
 end)
 
 describe('a file that an agent writes on disk', function()
@@ -70,8 +59,7 @@ describe('a file that an agent writes on disk', function()
   --- `:w` fails without a user who could answer its question.
   local function writes(wanted)
     vim.cmd('silent write')
-    t.eq(wanted, vim.fn.readfile(path))
-    t.eq(false, vim.bo.modified)
+    t.eq({ wanted, false }, { vim.fn.readfile(path), vim.bo.modified })
   end
 
   it('is offered for review if something is unsaved, without the unsaved lines of the user', function()

@@ -66,15 +66,10 @@ describe('a file on disk', function()
   local path, bufnr
   local function lines() return vim.api.nvim_buf_get_lines(bufnr, 0, -1, false) end
 
-  before_each(function()
-    project.open()
-    path = project.write('a.txt', 'one\n')
-    vim.cmd('silent edit ' .. path)
+  after_each(function() vim.o.autoread = true end)
+  project.each(nil, function()
+    path = project.edit('a.txt', 'one\n')
     bufnr = vim.api.nvim_get_current_buf()
-  end)
-  after_each(function()
-    vim.o.autoread = true
-    project.close()
   end)
 
   describe('a file that another process changed', function()
@@ -83,8 +78,7 @@ describe('a file on disk', function()
         vim.o.autoread = autoread
         t.eq('same', refresh(bufnr))
         project.write('a.txt', 'one\ntwo\n')
-        t.eq({ 'reloaded', 'same' }, { refresh(bufnr), refresh(bufnr) })
-        t.eq({ 'one', 'two' }, lines())
+        t.eq({ 'reloaded', 'same', { 'one', 'two' } }, { refresh(bufnr), refresh(bufnr), (lines()) })
       end)
     end
 
@@ -106,8 +100,7 @@ describe('a file on disk', function()
       end
       vim.bo.autoread = nil
       project.write('a.txt', 'one\r\ntwo\r\n')
-      t.eq('reloaded', refresh(bufnr))
-      t.eq({ 'one', 'two' }, lines())
+      t.eq({ 'reloaded', { 'one', 'two' } }, { refresh(bufnr), (lines()) })
     end)
 
     it('is detected even if it was written during the check', function()
@@ -124,14 +117,12 @@ describe('a file on disk', function()
     it('is not reloaded while the buffer is modified, which is reported each time', function()
       vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, { 'mine' })
       project.write('a.txt', 'theirs\n')
-      t.eq({ 'conflict', 'conflict' }, { refresh(bufnr), refresh(bufnr) })
-      t.eq({ 'mine' }, lines())
+      t.eq({ 'conflict', 'conflict', { 'mine' } }, { refresh(bufnr), refresh(bufnr), (lines()) })
       project.write('a.txt', 'theirs again\n')
       t.eq('conflict', refresh(bufnr))
       vim.cmd('silent undo')
       vim.bo[bufnr].modified = false
-      t.eq({ 'reloaded', 'same' }, { refresh(bufnr), refresh(bufnr) })
-      t.eq({ 'theirs again' }, lines())
+      t.eq({ 'reloaded', 'same', { 'theirs again' } }, { refresh(bufnr), refresh(bufnr), (lines()) })
     end)
 
     it('can be one that did not exist when its buffer was created', function()
@@ -150,15 +141,13 @@ describe('a file on disk', function()
       end
       local save = require('mcp-tools.editor.buffer.save')
       bufnr = vim.fn.bufnr(project.root .. '/mine.txt')
-      t.eq('stale', t.ok(save.now(bufnr)).code)
-      t.eq(nil, save.now(bufnr, { overwrite = true }))
+      t.eq({ 'stale', nil }, { t.ok(save.now(bufnr)).code, (save.now(bufnr, { overwrite = true })) })
       t.eq({ 'same', { 'mine' } }, { refresh(bufnr), vim.fn.readfile(project.root .. '/mine.txt') })
     end)
 
     it('can be deleted, which is reported each time, and come back', function()
       os.remove(path)
-      t.eq({ 'gone', 'gone' }, { refresh(bufnr), refresh(bufnr) })
-      t.eq({ 'one' }, lines())
+      t.eq({ 'gone', 'gone', { 'one' } }, { refresh(bufnr), refresh(bufnr), (lines()) })
       project.write('a.txt', 'back\n')
       vim.bo[bufnr].modified = false
       t.eq({ 'reloaded', { 'back' } }, { refresh(bufnr), lines() })
@@ -172,8 +161,7 @@ describe('a file on disk', function()
       vim.cmd('normal! zt')
       local view = vim.fn.winsaveview()
       vim.fn.writefile(vim.list_extend(text, { 'more' }), path)
-      t.eq('reloaded', refresh(bufnr))
-      t.eq(view, vim.fn.winsaveview())
+      t.eq({ 'reloaded', view }, { refresh(bufnr), (vim.fn.winsaveview()) })
     end)
 
     it('is reported to the language servers of its project, once', function()
@@ -202,8 +190,7 @@ describe('a file on disk', function()
     t.eq('same', refresh(vim.api.nvim_get_current_buf()))
     vim.cmd.enew()
     t.eq('same', refresh(vim.api.nvim_get_current_buf()))
-    t.eq('same', refresh(vim.api.nvim_create_buf(false, true)))
-    t.eq('same', refresh(9999))
+    t.eq({ 'same', 'same' }, { refresh(vim.api.nvim_create_buf(false, true)), (refresh(9999)) })
   end)
 end)
 
@@ -230,13 +217,11 @@ describe('the buffer or file of a call', function()
     return path
   end
 
-  before_each(project.open)
-  after_each(project.close)
+  project.each()
 
   it('is the current file without path and bufnr, if the tool allows that', function()
     vim.cmd.edit(project.write('a.txt', 'text'))
-    t.eq('a.txt', find({}, { current = true }).shown)
-    t.eq('validation_error', select(2, find({})).code)
+    t.eq({ 'a.txt', 'validation_error' }, { find({}, { current = true }).shown, select(2, find({})).code })
     t.eq('validation_error', select(2, find({ path = 'a.txt', bufnr = 0 }, { current = true })).code)
   end)
 
@@ -275,8 +260,7 @@ describe('the buffer or file of a call', function()
     })
     local found, err = find({ path = path }, { load = true })
     api.nvim_del_autocmd(hook)
-    t.eq({ nil, 'access_denied' }, { found, err and err.code })
-    t.eq(-1, vim.fn.bufnr(path))
+    t.eq({ nil, 'access_denied', -1 }, { found, err and err.code, (vim.fn.bufnr(path)) })
   end)
 
   it('that has no file and is not loaded is refused', function()

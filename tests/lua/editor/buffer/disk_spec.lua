@@ -13,13 +13,7 @@ local function type_line(text)
 end
 
 describe('a change on disk that Neovim has reported', function()
-  before_each(function()
-    project.open()
-    project.offer({ 'file' })
-    project.write('a.txt', 'one\ntwo\n')
-    vim.cmd('silent edit a.txt')
-  end)
-  after_each(project.close)
+  project.each({ 'file' }, function() project.edit('a.txt', 'one\ntwo\n') end)
 
   --- Changes the file and lets Neovim report it, as when the focus returns.
   local function change_on_disk()
@@ -128,26 +122,17 @@ describe('a change on disk that Neovim has reported', function()
   end)
 
   it('is found by its line breaks alone', function()
-    project.write('dos.txt', 'one\r\ntwo\r\n')
-    vim.cmd('silent edit dos.txt')
+    project.edit('dos.txt', 'one\r\ntwo\r\n')
     t.eq('same', disk.check(api.nvim_get_current_buf()))
     project.write('dos.txt', 'one\ntwo\n')
-    t.eq('reloaded', disk.check(api.nvim_get_current_buf()))
-    t.eq('unix', vim.bo.fileformat)
+    t.eq({ 'reloaded', 'unix' }, { disk.check(api.nvim_get_current_buf()), vim.bo.fileformat })
     project.write('dos.txt', 'one\ntwo')
-    t.eq('reloaded', disk.check(api.nvim_get_current_buf()))
-    t.eq(false, vim.bo.endofline)
+    t.eq({ 'reloaded', false }, { disk.check(api.nvim_get_current_buf()), vim.bo.endofline })
   end)
 end)
 
 describe('a file that only Neovim has written', function()
-  before_each(function()
-    project.open()
-    project.offer({ 'file' })
-    project.write('a.txt', 'one\ntwo\n')
-    vim.cmd('silent edit a.txt')
-  end)
-  after_each(project.close)
+  project.each({ 'file' }, function() project.edit('a.txt', 'one\ntwo\n') end)
 
   --- Asserts that a change of the user is not a conflict and can be saved.
   local function assert_unchanged()
@@ -239,11 +224,9 @@ describe('a file that only Neovim has written', function()
     ['utf-8'] = '\239\187\191\195\169',
   }) do
     it('is compared in its encoding: ' .. encoding, function()
-      project.write('b.txt', text)
-      vim.cmd('silent edit b.txt')
+      project.edit('b.txt', text)
       local read = api.nvim_buf_get_changedtick(0)
-      t.eq('same', disk.check(api.nvim_get_current_buf()))
-      t.eq(read, api.nvim_buf_get_changedtick(0))
+      t.eq({ 'same', read }, { disk.check(api.nvim_get_current_buf()), (api.nvim_buf_get_changedtick(0)) })
       type_line('typed')
       vim.uv.fs_utime('b.txt', 9, 9)
       t.eq('same', disk.check(api.nvim_get_current_buf()))
@@ -262,16 +245,8 @@ end)
 describe('a file on disk that Neovim must not read again', function()
   local limit = open.MAX_BYTES
 
-  before_each(function()
-    project.open()
-    project.offer({ 'file', 'search' })
-    project.write('a.txt', 'one\n')
-    vim.cmd('silent edit a.txt')
-  end)
-  after_each(function()
-    open.MAX_BYTES = limit
-    project.close()
-  end)
+  after_each(function() open.MAX_BYTES = limit end)
+  project.each({ 'file', 'search' }, function() project.edit('a.txt', 'one\n') end)
 
   --- Asserts that tools neither read nor write the file, with and without unsaved changes.
   local function assert_refused(code, pattern)

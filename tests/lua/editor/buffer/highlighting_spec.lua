@@ -62,9 +62,7 @@ describe('text that is dangerous to highlight', function()
     t.eq('freeze', highlighting.danger_of(vim.fn['repeat']({ line }, 20)))
     t.eq(nil, highlighting.danger_of(vim.fn['repeat']({ line, '', '', '', '', '', '', '', '', '' }, 50)))
     local lines = vim.fn['repeat']({ ('- x > '):rep(20) }, 20000)
-    local begun = vim.uv.hrtime()
-    t.eq(nil, highlighting.danger_of(lines))
-    t.ok(vim.uv.hrtime() - begun < 5e9)
+    t.eq(nil, t.fast(highlighting.danger_of, lines))
   end)
 
   it('is opened without highlighting', function()
@@ -95,8 +93,7 @@ describe('text that is dangerous to highlight', function()
     for i = 1, 2 do
       vim.uv.fs_utime(project.write('a.lua', text .. LONG .. i .. '\n'), 9 * i, 9 * i)
       api.nvim_clear_autocmds({ group = group })
-      t.eq('reloaded', disk.check(bufnr))
-      t.eq(false, is_highlighted())
+      t.eq({ 'reloaded', false }, { disk.check(bufnr), (is_highlighted()) })
     end
     notifications.wait('a.lua is off')
     t.eq(1, #notifications.list)
@@ -115,8 +112,7 @@ describe('text that is dangerous to highlight', function()
     parse()
     for _, expected in ipairs({ true, false }) do -- only both edits together are dangerous
       local edits = { { path = 'a.md', old_text = 'two', new_text = ('> '):rep(130) .. 'two' } }
-      t.eq(nil, select(2, project.call('file_edit', { edits = edits })))
-      t.eq(expected, is_highlighted())
+      t.eq({ nil, expected }, { select(2, project.call('file_edit', { edits = edits })), (is_highlighted()) })
     end
     t.eq({}, parse())
   end)
@@ -128,8 +124,7 @@ describe('text that is dangerous to highlight', function()
     t.ok(is_highlighted())
     api.nvim_clear_autocmds({ group = group }) -- in 0.10, the highlighter of the autocommand would parse at once
     vim.uv.fs_utime(project.write('a.md', NESTED .. '\n'), 9, 9)
-    t.eq('reloaded', disk.check(bufnr))
-    t.eq({ false, {} }, { is_highlighted(), parse() })
+    t.eq({ 'reloaded', false, {} }, { disk.check(bufnr), is_highlighted(), (parse()) })
   end)
 
   it('is reviewed without highlighting', function()

@@ -14,8 +14,7 @@ describe('a file that is loaded', function()
     return vim.F.unpack_len(result)
   end
 
-  before_each(project.open)
-  after_each(project.close)
+  project.each()
 
   it('is unlisted and in no window, and the user sees nothing', function()
     local path = project.write('a.lua', 'return 1\n')
@@ -24,12 +23,10 @@ describe('a file that is loaded', function()
     vim.cmd('filetype on')
     local bufnr, err, new = load(path)
     vim.cmd('filetype off')
-    t.eq({ nil, true }, { err, new })
-    t.eq({ 'return 1' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
+    t.eq({ nil, true, { 'return 1' } }, { err, new, (vim.api.nvim_buf_get_lines(bufnr, 0, -1, false)) })
     t.eq({ win, buf, mode }, { vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf(), vim.fn.mode() })
     t.eq({ {}, false, 'lua' }, { vim.fn.win_findbuf(bufnr), vim.bo[bufnr].buflisted, vim.bo[bufnr].filetype })
-    t.eq('', vim.fn.execute('messages'))
-    t.eq({ bufnr, nil, nil }, { load(path) })
+    t.eq({ '', { bufnr, nil, nil } }, { vim.fn.execute('messages'), { load(path) } })
   end)
 
   it('runs no command to unpack it', function()
@@ -54,8 +51,7 @@ describe('a file that is loaded', function()
 
   it('is refused if it is in a virtual file system, where a file may have no end', function()
     local path = vim.fn.has('linux') == 1 and '/proc/self/environ' or '/dev/zero'
-    local bufnr, err = load(vim.uv.fs_realpath(path))
-    t.eq({ nil, 'tool_error' }, { bufnr, err.code })
+    t.fails('tool_error', nil, load(vim.uv.fs_realpath(path)))
     t.ok(load(project.write('empty.txt', '')))
   end)
 
@@ -116,8 +112,7 @@ describe('a file that is loaded', function()
       ['link.txt'] = 'access_denied',
       ['large.txt'] = 'too_large',
     }) do
-      local bufnr, err = load(project.root .. '/' .. name)
-      t.eq({ nil, code }, { bufnr, err.code })
+      t.fails(code, nil, load(project.root .. '/' .. name))
     end
     t.eq(before, #vim.api.nvim_list_bufs())
   end)
@@ -141,16 +136,13 @@ describe('a buffer that was loaded for a call', function()
   end
 
   local path
-  before_each(function()
-    project.open()
-    project.offer({ 'buffer', 'file', 'symbol' })
+  after_each(function()
+    open.GRACE, open.GRACE_EDITED = grace, grace_edited
+  end)
+  project.each({ 'buffer', 'file', 'symbol' }, function()
     vim.cmd('filetype on')
     open.GRACE, open.GRACE_EDITED = 50, 50
     path = project.write('a.lua', 'local function f()\n  return 1\nend\nreturn f\n')
-  end)
-  after_each(function()
-    open.GRACE, open.GRACE_EDITED = grace, grace_edited
-    project.close()
   end)
 
   it('is unloaded some time after the call', function()
@@ -222,22 +214,10 @@ describe('a file that is loaded for a call', function()
     editor_open = { path = 'a.lua' },
   }
 
-  before_each(function()
-    project.open()
+  project.each(nil, function()
     project.write('a.lua', 'local function f()\n  return "one"\nend\nreturn f\n')
     project.offer('all')
   end)
-
-  after_each(project.close)
-
-  --- Waits until everything that has begun has ended.
-  local function settle()
-    local turns = 0
-    t.wait(function()
-      turns = turns + 1
-      return turns > 20
-    end, 5000, 'turns')
-  end
 
   it('is unloaded when the call is cancelled at any time', function()
     local before = #vim.api.nvim_list_bufs()
@@ -250,7 +230,7 @@ describe('a file that is loaded for a call', function()
           return passed > turns or call:ended()
         end, 5000, 'turns')
         if call:cancel('test') then
-          settle()
+          t.settle()
           t.eq({ name, turns, before }, { name, turns, #vim.api.nvim_list_bufs() })
           t.eq('local function f()\n  return "one"\nend\nreturn f\n', project.disk('a.lua'))
         else

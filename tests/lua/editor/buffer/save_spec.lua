@@ -9,13 +9,10 @@ describe('a write by a tool', function()
 
   local function lines() return api.nvim_buf_get_lines(bufnr, 0, -1, false) end
 
-  before_each(function()
-    project.open()
-    project.offer({ 'buffer', 'file' })
+  project.each({ 'buffer', 'file' }, function()
     vim.cmd('silent edit ' .. project.write('a.txt', 'one\ntwo\n'))
     bufnr = api.nvim_get_current_buf()
   end)
-  after_each(project.close)
 
   describe('does not overwrite what another process writes while autocommands run:', function()
     before_each(function()

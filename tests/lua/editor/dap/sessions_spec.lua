@@ -5,8 +5,7 @@ local sessions = require('mcp-tools.editor.dap.sessions')
 local t = require('helpers')
 
 describe('sessions', function()
-  local here = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2))))
-  vim.opt.runtimepath:prepend(vim.fn.fnamemodify(here, ':p') .. 'support/dap_client')
+  vim.opt.runtimepath:prepend(t.CHECKOUT .. '/tests/lua/support/dap_client')
 
   local dap, next_id
 
@@ -47,11 +46,9 @@ describe('sessions', function()
     local state, which = sessions.state(root)
     t.eq({ 'stopped', child.id }, { state, which.id })
     t.eq({ child.id, parent.id }, { sessions.stopped({ session_id = parent.id }).id, which.root })
-    t.eq(child.id, sessions.active({}).id)
-    t.eq('from the child', root.output:after(0)[1].text)
+    t.eq({ child.id, 'from the child' }, { sessions.active({}).id, root.output:after(0)[1].text })
     event('terminated', child, {})
-    t.eq(parent.id, sessions.active({}).id)
-    t.eq('running', (sessions.state(root)))
+    t.eq({ parent.id, 'running' }, { sessions.active({}).id, (sessions.state(root)) })
     t.eq('running', (sessions.state(which)))
     event('terminated', parent)
     t.eq('ended', (sessions.state(root)))

@@ -10,8 +10,7 @@ end)
 
 describe('a message with a secret', function()
   local project = require('editor_project')
-  before_each(project.open)
-  after_each(project.close)
+  project.each()
 
   it('is redacted in tools, resources, prompts and the context of agents', function()
     vim.cmd.edit(project.write('a.lua', 'x\n'))
@@ -33,8 +32,7 @@ end)
 
 describe('twenty thousand diagnostics', function()
   local project = require('editor_project')
-  before_each(project.open)
-  after_each(project.close)
+  project.each()
 
   it('block the editor only for short times, in prompts and resources', function()
     vim.cmd.edit(project.write('a.lua', 'x\n'))

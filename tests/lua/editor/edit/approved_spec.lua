@@ -14,8 +14,8 @@ local api = vim.api
 describe('an edit that was approved', function()
   local main, other, gateway, asks
 
-  before_each(function()
-    project.open()
+  after_each(function() gateway.ask = asks end)
+  project.each(nil, function()
     project.write('b.txt', 'bee\nsea\n')
     project.write('a.txt', 'one\ntwo\n')
     project.age()
@@ -33,14 +33,13 @@ describe('an edit that was approved', function()
     end
   end)
 
-  after_each(function()
-    gateway.ask = asks
-    project.close()
-  end)
+  local function execute(name, args)
+    return core.get().executor:execute(name, args, { kind = 'tool', host = 'mcp', client = { name = 'agent' } })
+  end
 
   --- Starts a call and waits until its question has a diff, or this text.
   local function ask(name, args, wanted)
-    local call = core.get().executor:execute(name, args, { kind = 'tool', host = 'mcp', client = { name = 'agent' } })
+    local call = execute(name, args)
     local question
     t.wait(function()
       question = queue.current()
@@ -51,9 +50,7 @@ describe('an edit that was approved', function()
   end
 
   local function refused(call)
-    local outcome = t.ended(call, 20000)
-    t.eq('stale', outcome.error and outcome.error.code)
-    t.matches('no longer the one that the user has approved', outcome.error.message)
+    t.fails('stale', 'no longer the one that the user has approved', nil, t.ended(call, 20000).error)
   end
 
   --- A server that renames in `a.txt`, and in `b.txt` too when `is_different` is set.
@@ -103,10 +100,8 @@ describe('an edit that was approved', function()
     state.is_different = true
     t.eq(true, question:answer('once'))
     refused(call)
-    t.eq(
-      { 'one', 'bee' },
-      { api.nvim_buf_get_lines(main, 0, 1, false)[1], api.nvim_buf_get_lines(other, 0, 1, false)[1] }
-    )
+    local actual = { api.nvim_buf_get_lines(main, 0, 1, false)[1], api.nvim_buf_get_lines(other, 0, 1, false)[1] }
+    t.eq({ 'one', 'bee' }, actual)
   end)
 
   it('is refused if the server answers differently: a code action', function()
@@ -119,11 +114,7 @@ describe('an edit that was approved', function()
   end)
 
   local function listed(title)
-    local call = core.get().executor:execute(
-      'code_actions',
-      { path = 'a.txt' },
-      { kind = 'tool', host = 'mcp', client = { name = 'agent' } }
-    )
+    local call = execute('code_actions', { path = 'a.txt' })
     t.eq(nil, t.ended(call, 20000).error)
     return t.ok(call.outcome.payload.text:match('(a%d+%-%x+)[^\n]*: ' .. title))
   end
@@ -134,8 +125,7 @@ describe('an edit that was approved', function()
     local call, question = ask('code_actions', { apply = id })
     t.matches('%-one\n%+SAFE\n', question.preview)
     vim.cmd.buffer(other)
-    t.eq(true, question:answer('once'))
-    t.eq(nil, t.ended(call, 20000).error)
+    t.eq({ true, nil }, { question:answer('once'), t.ended(call, 20000).error })
     t.eq('SAFE', api.nvim_buf_get_lines(main, 0, 1, false)[1])
     id = listed('Fix it')
     state.resolved = 'EVIL'
@@ -186,8 +176,7 @@ describe('an edit that was approved', function()
       serve()
       local call, question = ask('file_move', args)
       t.eq('a.txt → c.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n-bee\n+new\n sea\n', question.preview)
-      t.eq(true, question:answer('once'))
-      t.eq(nil, t.ended(call, 20000).error)
+      t.eq({ true, nil }, { question:answer('once'), t.ended(call, 20000).error })
       t.eq({ 'new', true }, state_after())
     end)
 
@@ -209,8 +198,7 @@ describe('an edit that was approved', function()
         local state = serve(case[1])
         local call, question = ask('file_move', args, case[2])
         state.answer = 'EVIL'
-        t.eq(true, question:answer('once'))
-        t.eq(nil, t.ended(call, 20000).error)
+        t.eq({ true, nil }, { question:answer('once'), t.ended(call, 20000).error })
         t.eq({ 'bee', true }, state_after())
         t.matches(case[3], call.outcome.payload.text)
       end)
@@ -225,9 +213,7 @@ describe('an edit that was approved', function()
         return t.ended(call, 20000)
       end
       local function change(name, path, text)
-        local outcome = outcome_of(name, path, text)
-        t.eq('stale', outcome.error and outcome.error.code)
-        t.matches('has changed since the user was asked', outcome.error.message)
+        t.fails('stale', 'has changed since the user was asked', nil, outcome_of(name, path, text).error)
         t.eq(nil, vim.uv.fs_stat(project.root .. '/moved'))
       end
       change('dir', 'dir/two.txt', 'two')
@@ -241,15 +227,13 @@ describe('an edit that was approved', function()
   it('is applied if nothing has changed, or if the user has typed elsewhere', function()
     server()
     local call, question = ask('symbol_rename', { path = 'a.txt', line = 1, symbol = 'one', new_name = 'uno' })
-    t.eq(true, question:answer('once'))
-    t.eq(nil, t.ended(call, 20000).error)
+    t.eq({ true, nil }, { question:answer('once'), t.ended(call, 20000).error })
     t.eq('uno', api.nvim_buf_get_lines(main, 0, 1, false)[1])
     local edit = { { path = 'b.txt', old_text = 'sea', new_text = 'ocean' } }
     call, question = ask('file_edit', { edits = edit })
     api.nvim_buf_set_lines(other, 0, 0, false, { 'typed' })
     t.eq(false, (question:answer('once'))) -- the diff is shown again
-    t.eq(true, question:answer('once'))
-    t.eq(nil, t.ended(call, 20000).error)
+    t.eq({ true, nil }, { question:answer('once'), t.ended(call, 20000).error })
     t.eq({ 'typed', 'bee', 'ocean' }, api.nvim_buf_get_lines(other, 0, -1, false))
   end)
 

@@ -4,6 +4,7 @@ local core = require('mcp-tools.core')
 local mcp_tools = require('mcp-tools')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
+local screen = require('review_screen')
 local t = require('helpers')
 
 local api = vim.api
@@ -35,19 +36,11 @@ local function succeeds(one)
   return outcome.value
 end
 
-local function fails(one, code, pattern)
-  local err = t.ok(outcome_of(one).error)
-  t.eq(code, err.code)
-  t.matches(pattern, err.message)
-end
+local function fails(one, code, pattern) t.fails(code, pattern, nil, outcome_of(one).error) end
 
 local function lines(bufnr) return api.nvim_buf_get_lines(bufnr or 0, 0, -1, false) end
 
-local function edit(name, text)
-  local path = project.write(name or 'a.txt', text or 'a\nb\nc\n')
-  vim.cmd('silent edit ' .. path)
-  return path
-end
+local function edit(name, text) return project.edit(name or 'a.txt', text or 'a\nb\nc\n') end
 
 --- Waits for a number of reviews, and of files in the visible one.
 local function waits(count, files)
@@ -61,28 +54,17 @@ end
 --- Waits until buffers or files have these lines.
 local function become(expected)
   t.wait(function()
-    return vim.iter(expected):all(
-      function(where, wanted)
-        return vim.deep_equal(wanted, type(where) == 'string' and vim.fn.readfile(where) or lines(where))
-      end
-    )
+    local function is_so(where, wanted)
+      return vim.deep_equal(wanted, type(where) == 'string' and vim.fn.readfile(where) or lines(where))
+    end
+    return vim.iter(expected):all(is_so)
   end, 5000, vim.inspect(expected))
 end
 
-before_each(function()
-  project.open()
+after_each(screen.end_unseen)
+project.each(nil, function()
   attended = true
-  local noop = function() end
-  local is_attended = function() return attended end
-  review.set_presenter({ is_attended = is_attended, show = noop, update = noop, hide = noop })
-end)
-
-after_each(function()
-  for _, one in ipairs(review.list()) do
-    one:close('the test is over')
-  end
-  review.set_presenter(nil)
-  project.close()
+  screen.unseen(function() return attended end)
 end)
 
 describe('with review.when = "ask" an edit', function()
@@ -91,13 +73,11 @@ describe('with review.when = "ask" an edit', function()
   it('applies the accepted hunks in one undo step, and reports the rejected ones with reasons', function()
     local one = start_edit(edit())
     local open = shown()
-    t.eq({ 'a', 'b', 'c' }, lines())
-    t.eq({ 'claude', 'Edit files' }, { open.client.name, open.title })
+    t.eq({ { 'a', 'b', 'c' }, 'claude', 'Edit files' }, { lines(), open.client.name, open.title })
     open:accept(1, 1)
     open:reject(1, 2, 'c stays')
     local answer = succeeds(one)
-    t.eq({ 'A', 'b', 'c' }, lines())
-    t.eq({ { line = 1, removed = 1, added = 1 } }, answer.files[1].hunks)
+    t.eq({ { 'A', 'b', 'c' }, { { line = 1, removed = 1, added = 1 } } }, { lines(), answer.files[1].hunks })
     t.eq({ { path = 'a.txt', hunk = 2, line = 3, reason = 'c stays' } }, answer.rejected)
     t.eq(vim.b.changedtick, answer.files[1].changedtick)
     vim.cmd('silent undo')
@@ -120,8 +100,7 @@ describe('with review.when = "ask" an edit', function()
     t.ok(open:edit(1, 1, { 'first', 'second' }))
     open:decide_rest('accepted')
     local answer = succeeds(one)
-    t.eq({ 'mine', 'first', 'second', 'b', 'C' }, lines())
-    t.eq(true, answer.edited_by_user)
+    t.eq({ { 'mine', 'first', 'second', 'b', 'C' }, true }, { lines(), answer.edited_by_user })
   end)
 
   it('asks with the review instead of a question, but asks first for files outside', function()
@@ -133,8 +112,7 @@ describe('with review.when = "ask" an edit', function()
     t.eq('review', one.decision.by)
     local outside = project.write(project.base .. '/outside.txt', 'a\nc\n')
     one = start_edit(outside)
-    t.eq('access_denied', outcome_of(one).error.code)
-    t.eq(nil, review.current())
+    t.eq({ 'access_denied', nil }, { outcome_of(one).error.code, (review.current()) })
   end)
 
   it('is refused when no user can review it', function()
@@ -169,8 +147,7 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'one', 'three' }, vim.fn.readfile(path))
     one = call('file_write', { path = project.root .. '/no.txt', text = 'x\n' })
     shown():decide_rest('rejected')
-    t.eq('access_denied', outcome_of(one).error.code)
-    t.eq(nil, vim.uv.fs_stat(project.root .. '/no.txt'))
+    t.eq({ 'access_denied', nil }, { outcome_of(one).error.code, (vim.uv.fs_stat(project.root .. '/no.txt')) })
   end)
 
   it('of line endings is reviewed as well', function()
@@ -203,11 +180,9 @@ describe('with review.when = "ask" an edit', function()
   it('ends its review when the call is cancelled, and has no deadline until then', function()
     local one = start_edit(edit())
     shown()
-    t.eq('waiting_input', one.state)
-    t.eq(nil, one.deadline)
+    t.eq({ 'waiting_input', nil }, { one.state, one.deadline })
     core.get().executor:cancel(one.id, 'client')
-    t.eq(nil, review.current())
-    t.eq({ 'a', 'b', 'c' }, lines())
+    t.eq({ nil, { 'a', 'b', 'c' } }, { review.current(), (lines()) })
   end)
 
   it('is stale, not rejected, when its text has changed or is gone', function()
@@ -240,8 +215,7 @@ describe('with review.when = "ask" an edit', function()
     project.write('b.txt', 'old\nx\nchanged by others\n')
     open:accept(2, 2)
     succeeds(one)
-    t.eq({ 'old' }, vim.fn.readfile(a))
-    t.eq({ 'new', 'x', 'changed by others' }, lines(vim.fn.bufnr(b)))
+    t.eq({ { 'old' }, { 'new', 'x', 'changed by others' } }, { vim.fn.readfile(a), (lines(vim.fn.bufnr(b))) })
   end)
 end)
 
@@ -260,8 +234,7 @@ describe('the option review', function()
   end
 
   it('applies to tools before groups before all', function()
-    t.eq(false, is_reviewed({}))
-    t.eq(true, is_reviewed({ review = { when = 'ask' } }))
+    t.eq({ false, true }, { is_reviewed({}), (is_reviewed({ review = { when = 'ask' } })) })
     t.eq(false, is_reviewed({ review = { when = 'ask', groups = { file = 'never' } } }))
     t.eq(true, is_reviewed({ review = { tools = { file_edit = 'ask' } } }))
   end)

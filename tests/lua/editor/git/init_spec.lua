@@ -71,8 +71,7 @@ local function touch()
   vim.uv.fs_utime(project.root .. '/b.txt', 1, 1)
 end
 
-before_each(function()
-  project.open({})
+project.each({}, function()
   project.init()
   project.write('a.txt', 'one\n')
   project.write('b.txt', 'same\n')
@@ -80,7 +79,6 @@ before_each(function()
   project.write('a.txt', 'one\ntwo\n')
   project.commit('second')
 end)
-after_each(project.close)
 
 describe('git', function()
   it('returns output and faults', function()

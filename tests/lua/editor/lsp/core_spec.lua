@@ -10,24 +10,22 @@ local server_state = require('mcp-tools.editor.lsp.server_state')
 local t = require('helpers')
 local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 
-describe('position', function()
+it('position is converted to the encoding of the server', function()
   local line = 'aä€𝄞b'
 
-  it('is converted to the encoding of the server', function()
-    for encoding, characters in pairs({
-      ['utf-8'] = { 0, 1, 3, 6, 10, 11 },
-      ['utf-16'] = { 0, 1, 2, 3, 5, 6 },
-      ['utf-32'] = { 0, 1, 2, 3, 4, 5 },
-    }) do
-      for column, character in ipairs(characters) do
-        t.eq(character, position.to_server(line, column, encoding))
-        t.eq(column, position.to_client(line, character, encoding))
-      end
-      t.eq(characters[6], position.to_server(line, 99, encoding))
-      t.eq(6, position.to_client(line, 99, encoding))
+  for encoding, characters in pairs({
+    ['utf-8'] = { 0, 1, 3, 6, 10, 11 },
+    ['utf-16'] = { 0, 1, 2, 3, 5, 6 },
+    ['utf-32'] = { 0, 1, 2, 3, 4, 5 },
+  }) do
+    for column, character in ipairs(characters) do
+      t.eq(character, position.to_server(line, column, encoding))
+      t.eq(column, position.to_client(line, character, encoding))
     end
-    t.eq(8, position.to_client(nil, 7, 'utf-16'))
-  end)
+    t.eq(characters[6], position.to_server(line, 99, encoding))
+    t.eq(6, position.to_client(line, 99, encoding))
+  end
+  t.eq(8, position.to_client(nil, 7, 'utf-16'))
 end)
 
 describe('a request', function()
@@ -67,8 +65,7 @@ describe('a request', function()
       local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
       local client = lsp.clients(ctx, target.bufnr)[1]
       vim.defer_fn(function() clients.stop(client, true) end, 10)
-      local _, err = lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9))
-      t.matches('stopped', err.message)
+      t.fails(nil, 'stopped', lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9)))
     end)
   end)
 end)
@@ -108,9 +105,7 @@ describe('a wait', function()
       count = count + 1
       return count > 1 and error('the buffer is gone') or nil
     end)
-    t.eq('execution_error', ended.err.code)
-    t.eq(2, count)
-    t.eq('', vim.v.errmsg)
+    t.eq({ 'execution_error', 2, '' }, { ended.err.code, count, vim.v.errmsg })
   end)
 end)
 

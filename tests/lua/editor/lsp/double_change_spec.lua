@@ -176,7 +176,7 @@ describe('files that other processes change', function()
       watch:check(('%s/%d.txt'):format(project.root, i), nothing, nothing, changes)
     end
     t.eq(10000, vim.tbl_count(changes))
-    t.ok(vim.uv.hrtime() - begun < 3e9)
+    t.ok(vim.uv.hrtime() - begun < 10e9)
     watch:close()
   end)
 
@@ -263,8 +263,7 @@ describe('an action', function()
     })
     local id = t.ok(project.call('code_actions', { path = path, line = 1 })).actions[1].id
     local answer = t.ok(project.call('code_actions', { apply = id }))
-    t.eq({ 'two' }, buffer_lines())
-    t.eq({ 1, 'text.txt' }, { answer.places, answer.files[1].path })
+    t.eq({ { 'two' }, 1, 'text.txt' }, { buffer_lines(), answer.places, answer.files[1].path })
     t.matches('no luck', answer.failed)
   end)
 
@@ -313,7 +312,7 @@ it('a file without a server is awaited only once', function()
     t.eq('not_found', select(2, project.call('symbol_info', { path = path, line = 1, column = 1 })).code)
     begun = begun or vim.uv.hrtime()
   end
-  t.ok(vim.uv.hrtime() - begun < 1e9) -- five times
+  t.ok(vim.uv.hrtime() - begun < 10e9) -- five times
 end)
 
 it('concurrent commands of a server do not capture later edits', function()
@@ -350,8 +349,7 @@ describe('the preview of a change by a server', function()
 
   --- The first text of a preview, and the complete one or its error.
   local function shown(preview, args)
-    local at_first, err = preview(args)
-    t.eq(nil, err)
+    local at_first = t.ok(preview(args))
     local ended, fault = false, nil
     local text = preview(args, function(why)
       ended, fault = true, why
@@ -372,8 +370,7 @@ describe('the preview of a change by a server', function()
     local args = actions.prepare({ path = path, kinds = { 'quick fix' }, apply = 'translate', limit = 100 })
     t.matches('%-one\n%+uno\n', select(2, shown(actions.preview, args)))
     local _, err = shown(actions.preview, { path = path, apply = 'inline', limit = 100 })
-    t.eq('not_found', err.code)
-    t.matches('no action matches', err.message)
+    t.fails('not_found', 'no action matches', nil, err)
   end)
 
   describe('a rename', function()
@@ -384,8 +381,7 @@ describe('the preview of a change by a server', function()
       local at_first, then_ = shown(rename.preview, args)
       t.matches('^renames the symbol in line 1 of .* to uno in the whole project\n', at_first)
       t.matches('%-one\n%-two one\n%+uno\n%+two uno', then_)
-      t.eq({ 'one', 'two one' }, buffer_lines())
-      t.eq(then_, (rename.preview(args)))
+      t.eq({ { 'one', 'two one' }, then_ }, { buffer_lines(), (rename.preview(args)) })
       args.new_name = 'other'
       t.matches('^renames', (rename.preview(args)))
       args.new_name = 'uno'
@@ -395,8 +391,8 @@ describe('the preview of a change by a server', function()
 
     it('that the server refuses has its reason', function()
       serve({ renameProvider = true }, 'textDocument/rename', double.fault('no such name'))
-      local _, fault = shown(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 })
-      t.matches('no such name', fault.message)
+      local _, err = shown(rename.preview, { path = path, line = 1, column = 1, new_name = 'uno', timeout_ms = 8000 })
+      t.fails(nil, 'no such name', nil, err)
     end)
   end)
 

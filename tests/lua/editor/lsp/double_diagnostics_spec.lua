@@ -42,8 +42,7 @@ describe('diagnostics', function()
     t.ok(not call:ended())
     s:publish(bufnr, vim.lsp.util.buf_versions[bufnr], { 'wrong' })
     local result = result_of(call)
-    t.eq({ true, 1 }, { result.checked == 'yes', #result.new })
-    t.eq('1:1 error: wrong', result.new[1])
+    t.eq({ true, 1, '1:1 error: wrong' }, { result.checked == 'yes', #result.new, result.new[1] })
   end)
 
   it('are shown with their source line, without repeated details and hints', function()
@@ -160,11 +159,10 @@ describe('diagnostics', function()
       project.call('editor_servers')
       for i = 1, 3 do
         edit({ 'text ' .. i })
-        local begun, call = vim.uv.hrtime(), start('diagnostics_list', { path = path, timeout_ms = 15000 })
+        local call = start('diagnostics_list', { path = path, timeout_ms = 15000 })
         publish(s, { 'wrong ' .. i })
-        local result = result_of(call, 12000)
+        local result = result_of(call, 10000)
         t.eq({ 'yes', { ('1:1 error: wrong %d'):format(i) } }, { result.checked, result.new })
-        t.ok(i == 1 or vim.uv.hrtime() - begun < 1.5e9)
       end
       t.eq('yes', project.call('diagnostics_list', { path = path, wait_ms = 0 }).checked)
       clients.stop(other_client.client, true)
@@ -177,10 +175,8 @@ describe('diagnostics', function()
     project.call('diagnostics_list', { path = path })
     edit({ 'two' })
     project.call('diagnostics_list', { path = path })
-    local begun = vim.uv.hrtime()
-    local result = project.call('diagnostics_list', { path = path })
-    t.ok(vim.uv.hrtime() - begun < 1.5e9)
-    t.eq('unknown', result.checked)
+    local call = project.start('diagnostics_list', { path = path })
+    t.eq('unknown', result_of(call, 10000).checked)
   end)
 
   it('of a server without versions are incomplete while it computes', function()
@@ -226,8 +222,7 @@ describe('diagnostics', function()
       end,
     })
     vim.api.nvim_win_set_buf(0, bufnr) -- Neovim asks for what is visible
-    t.eq(1, project.call('diagnostics_list', { path = path }).total)
-    t.eq(1, #vim.diagnostic.get(bufnr))
+    t.eq({ 1, 1 }, { project.call('diagnostics_list', { path = path }).total, (#vim.diagnostic.get(bufnr)) })
     items = {}
     edit({ 'two' })
     t.wait(function() return #vim.diagnostic.get(bufnr) == 0 end)
@@ -421,31 +416,29 @@ describe('diagnostics after edits', function()
     vim.bo[bufnr].modified = false
   end)
 
-  describe('semantic tokens', function()
+  it('semantic tokens of a hidden buffer are requested when the user sees it', function()
     local TOKENS = 'textDocument/semanticTokens/full'
     local capabilities = {
       semanticTokensProvider = { full = true, legend = { tokenTypes = {}, tokenModifiers = {} } },
       hoverProvider = true,
     }
 
-    it('of a hidden buffer are requested when the user sees it', function()
-      local s = server(capabilities, { [TOKENS] = double.SILENT, ['textDocument/hover'] = { contents = 'text' } })
-      local client = s.client
-      t.wait(function() return count_asked(s, TOKENS) == 1 end)
-      project.call('editor_servers')
-      s:publish(bufnr, 0, {})
-      t.ok(project.call('symbol_info', { path = path }))
-      local unseen = vim.fn.bufadd(project.write('other.txt', 'text\n'))
-      vim.fn.bufload(unseen)
-      vim.lsp.buf_attach_client(unseen, client.id)
-      vim.wait(20)
-      vim.api.nvim_buf_set_lines(unseen, 0, -1, false, { 'more' })
-      vim.wait(400) -- Neovim waits 200 ms after a change
-      t.eq(1, count_asked(s, TOKENS))
-      vim.bo[unseen].modified = false
-      vim.cmd('sbuffer ' .. unseen)
-      t.wait(function() return count_asked(s, TOKENS) == 2 end)
-      vim.cmd('close')
-    end)
+    local s = server(capabilities, { [TOKENS] = double.SILENT, ['textDocument/hover'] = { contents = 'text' } })
+    local client = s.client
+    t.wait(function() return count_asked(s, TOKENS) == 1 end)
+    project.call('editor_servers')
+    s:publish(bufnr, 0, {})
+    t.ok(project.call('symbol_info', { path = path }))
+    local unseen = vim.fn.bufadd(project.write('other.txt', 'text\n'))
+    vim.fn.bufload(unseen)
+    vim.lsp.buf_attach_client(unseen, client.id)
+    vim.wait(20)
+    vim.api.nvim_buf_set_lines(unseen, 0, -1, false, { 'more' })
+    vim.wait(400) -- Neovim waits 200 ms after a change
+    t.eq(1, count_asked(s, TOKENS))
+    vim.bo[unseen].modified = false
+    vim.cmd('sbuffer ' .. unseen)
+    t.wait(function() return count_asked(s, TOKENS) == 2 end)
+    vim.cmd('close')
   end)
 end)

@@ -56,18 +56,15 @@ describe('a review', function()
     return api.nvim_get_current_buf()
   end
 
-  before_each(function()
-    project.open()
-    shown, ends, handles = {}, {}, {}
-    review.set_presenter(PRESENTER)
-  end)
-
   after_each(function()
     for _, handle in ipairs(handles) do
       handle.close('the test is over')
     end
     review.set_presenter(nil)
-    project.close()
+  end)
+  project.each(nil, function()
+    shown, ends, handles = {}, {}, {}
+    review.set_presenter(PRESENTER)
   end)
 
   it('takes over a file that only a closed review had loaded', function()
@@ -77,17 +74,10 @@ describe('a review', function()
     open('two', { { path = path, text = 'a\nb\nC\n' } })
     local two = opened('two')
     handles[1].close()
-    local turns = 0
-    local function turn()
-      turns = turns + 1
-      vim.schedule(turns < 4 and turn or function() end)
-    end
-    turn()
-    t.wait(function() return turns == 4 end) -- the end of a review is reported in a later turn
+    t.settle() -- the end of a review is reported in a later turn
     t.eq({ 1, nil }, { two:undecided(), two.ended })
     two:decide_rest('accepted')
-    t.eq('a\nb\nC\n', ended('two').files[path])
-    t.eq(0, vim.fn.bufloaded(path))
+    t.eq({ 'a\nb\nC\n', 0 }, { ended('two').files[path], (vim.fn.bufloaded(path)) })
   end)
 
   it('stays visible when an earlier one took longer to read', function()
@@ -96,8 +86,7 @@ describe('a review', function()
     open('slow', { { path = slow, text = 'first\n' .. ('line\n'):rep(60000) .. 'more\n' } })
     open('fast', { { path = fast, text = 'b\n' } })
     opened('slow')
-    t.eq('fast', review.current().key)
-    t.eq({ 'show fast', 'update fast' }, shown)
+    t.eq({ 'fast', { 'show fast', 'update fast' } }, { review.current().key, shown })
   end)
 
   it('reports the accepted text and what was rejected and why, and writes nothing', function()
@@ -106,8 +95,7 @@ describe('a review', function()
     t.eq({}, ends)
     t.ok(one:reject(1, 2, 'keep it'))
     local outcome = ended('k')
-    t.eq('accepted', outcome.state)
-    t.eq({ [path] = 'A\nb\nc\nd\n' }, outcome.files)
+    t.eq({ 'accepted', { [path] = 'A\nb\nc\nd\n' } }, { outcome.state, outcome.files })
     t.eq({ { path = path, hunk = 2, line = 4, reason = 'keep it' } }, outcome.rejected)
     t.eq('a\nb\nc\nd\n', table.concat(vim.fn.readfile(path), '\n') .. '\n')
     t.eq({ 'show k', 'update k', 'hide k' }, shown)
@@ -117,8 +105,7 @@ describe('a review', function()
     local path = file('a.txt', 'a\n')
     open('k', { { path = path, text = 'a\n' } })
     local outcome = ended('k')
-    t.eq({ 'accepted', { [path] = 'a\n' } }, { outcome.state, outcome.files })
-    t.eq({}, shown)
+    t.eq({ 'accepted', { [path] = 'a\n' }, {} }, { outcome.state, outcome.files, shown })
   end)
 
   it('waits while another is shown; one can be postponed, and one can be closed', function()
@@ -239,6 +226,12 @@ describe('a proposal', function()
     return bufnr
   end
 
+  --- The text that results when all hunks that are undecided are accepted.
+  local function accepted(one)
+    one:decide_rest('accepted')
+    return select(2, one:final())
+  end
+
   local function spans(one)
     return vim.tbl_map(function(hunk) return { hunk.start, hunk.count, #hunk.new, hunk.changed } end, one.hunks)
   end
@@ -305,45 +298,32 @@ describe('a proposal', function()
     it('becomes the text that the decisions produce', function()
       local one = proposal(BASE, TEXT)
       t.eq({ { 1, 1, 1 }, { 4, 1, 1 }, { 6, 0, 1 } }, spans(one))
-      t.ok(one:accept(1))
-      t.ok(one:reject(2, 'no capital'))
-      t.eq(1, one:undecided())
-      one:decide_rest('accepted')
-      local _, text = one:final()
-      t.eq('A\nb\nc\nd\ne\nf\n', text)
+      t.ok(one:accept(1) and one:reject(2, 'no capital'))
+      t.eq({ 1, 'A\nb\nc\nd\ne\nf\n' }, { one:undecided(), (accepted(one)) })
       t.eq({ { path = '/p', hunk = 2, line = 4, reason = 'no capital' } }, one:rejected())
     end)
 
     it('has no text when all was rejected, and its whole text when nothing would change', function()
       local one = proposal(BASE, TEXT)
       one:decide_rest('rejected', 'wrong file')
-      t.eq(nil, (one:final()))
-      t.eq(3, #one:rejected())
-      local _, text = proposal(BASE, BASE):final()
-      t.eq(BASE, text)
+      t.eq({ nil, 3, BASE }, { (one:final()), (#one:rejected()), (select(2, proposal(BASE, BASE):final())) })
     end)
 
     it('keeps the line breaks, also a missing one at the end', function()
       for _, each in ipairs({ 'a\r\nB\r\n', 'a\nB', 'a\nB\n', '', 'B', '\n\n' }) do
         local one = proposal('a\nb\n', each)
-        one:decide_rest('accepted')
-        local _, text = one:final()
-        t.eq(each, text)
+        t.eq(each, accepted(one))
       end
     end)
 
     it('contains what the user writes into a hunk or into the whole text', function()
       local one = proposal(BASE, TEXT)
-      t.ok(one:edit(1, { 'one', 'two' }))
-      t.ok(one:accept(1))
+      t.ok(one:edit(1, { 'one', 'two' }) and one:accept(1))
       local lines = one:proposed()
       t.eq({ 'one', 'two', 'b', 'c', 'D', 'e', 'f' }, lines)
       lines[4] = 'see'
       t.ok(one:rewrite(lines))
-      t.eq('accepted', one.hunks[1].verdict)
-      one:decide_rest('accepted')
-      local _, text = one:final()
-      t.eq('one\ntwo\nb\nsee\nD\ne\nf\n', text)
+      t.eq({ 'accepted', 'one\ntwo\nb\nsee\nD\ne\nf\n' }, { one.hunks[1].verdict, (accepted(one)) })
       t.ok(one:is_edited())
     end)
 
@@ -363,9 +343,7 @@ describe('a proposal', function()
       local ok, why = one:accept(2)
       t.eq(false, ok)
       t.matches('have changed', why)
-      one:decide_rest('accepted')
-      local _, text = one:final()
-      t.eq('mine\nA\nb\nc\nmy d\ne\nf\n', text)
+      t.eq('mine\nA\nb\nc\nmy d\ne\nf\n', accepted(one))
       t.eq({ { path = '/p', hunk = 2, line = 5, reason = 'its lines have changed during review' } }, one:rejected())
       local applied = buffer(api.nvim_buf_get_lines(bufnr, 0, -1, false))
       t.ok(require('mcp-tools.editor.edit').apply(applied, one:edits()))
@@ -375,9 +353,7 @@ describe('a proposal', function()
     it('made from an older text keeps unsaved changes', function()
       local bufnr = buffer({ 'mine', 'a', 'b', 'c', 'd', 'e' })
       local one = proposal(BASE, TEXT, { bufnr = bufnr })
-      one:decide_rest('accepted')
-      local _, text = one:final()
-      t.eq('mine\nA\nb\nc\nD\ne\nf\n', text)
+      t.eq('mine\nA\nb\nc\nD\ne\nf\n', accepted(one))
     end)
 
     describe('of a long text', function()
@@ -407,8 +383,7 @@ describe('a proposal', function()
         for _, fields in ipairs({ { bufnr = bufnr }, { base = table.concat(lines, '\n') }, { is_new = true } }) do
           local one = begun(fields)()
           t.eq(fields.is_new and { 1, {} } or { 12, lines }, { #one.hunks, one.base })
-          one:decide_rest('accepted')
-          t.eq(text, select(2, one:final()))
+          t.eq(text, accepted(one))
         end
       end)
 

@@ -95,9 +95,7 @@ describe('the difference of two texts', function()
     local spans = later(one, two)
     t.eq({ 6000, { 1, 1, 1, 1 }, { 59991, 1, 59991, 1 } }, { #spans, spans[1], spans[6000] })
     t.eq(spans, text_diff.spans(one, two))
-    local begun = os.clock()
-    t.ok(table.concat(two, '\n') == patched(one, hunks(one, two, 3)))
-    t.ok(os.clock() - begun < 2) -- `vim.diff` needs longer
+    t.ok(table.concat(two, '\n') == t.fast(function() return patched(one, hunks(one, two, 3)) end)) -- unlike `vim.diff`
   end)
 
   it('is found in slices, even if two texts have little in common', function()
@@ -111,9 +109,7 @@ describe('the difference of two texts', function()
 
   it('of very long texts is one span if it would take too long', function()
     local one, two = alike(200000), alike(200000)
-    local begun = vim.uv.hrtime()
-    local spans, unified = text_diff.spans(one, two), hunks(one, two, 3)
-    t.ok(vim.uv.hrtime() - begun < 10e9)
+    local spans, unified = t.fast(text_diff.spans, one, two), t.fast(hunks, one, two, 3)
     t.eq({ 1, table.concat(two, '\n') }, { #spans, made(one, two, spans) })
     local _, lines = unified:gsub('\n[-+]', '')
     t.eq(spans[1][2] + spans[1][4], lines)
@@ -173,10 +169,7 @@ describe('edits of text', function()
       { { edit(5, 1, 5, 1, 'x') }, 'not in the text' },
       { { edit(0, 0, 0, 0, 'x'), edit(-1, 0, 0, 0, 'x') }, 'edits%[1%]: ' },
     }) do
-      local list, err = ordered(case[1])
-      t.eq(nil, list)
-      t.eq('validation_error', err.code)
-      t.matches(case[2], err.message)
+      t.fails('validation_error', case[2], ordered(case[1]))
     end
   end)
 end)
@@ -292,9 +285,7 @@ describe('edits by search', function()
     local lines = vim.fn['repeat']({ '    return same_line(again)' }, 200000)
     lines[#lines] = 'last'
     local search = table.concat(lines, '\n', 1, 100000) .. '\nnot there'
-    local begun = vim.uv.hrtime()
-    t.eq(nil, (search_replace.edits(lines, { { old_text = search, new_text = '' } }, { brief = true })))
-    t.ok(vim.uv.hrtime() - begun < 10e9)
+    t.eq(nil, (t.fast(search_replace.edits, lines, { { old_text = search, new_text = '' } }, { brief = true })))
   end)
 end)
 
@@ -306,11 +297,7 @@ it('a page far after the end is empty', function()
 end)
 
 it('the beginning of a text has as many characters, whatever they are', function()
-  t.eq('abc', position.cut('abc', 3))
-  t.eq('ab…', position.cut('abc', 2))
-  t.eq('äö…', position.cut('äöü', 2))
-  t.eq('äöü', position.cut('äöü', 3))
-  t.eq('a\0b…', position.cut('a\0bc', 3))
-  t.eq('a\0b', position.cut('a\0b', 3))
-  t.eq('', position.cut('', 0))
+  t.eq({ 'abc', 'ab…' }, { position.cut('abc', 3), (position.cut('abc', 2)) })
+  t.eq({ 'äö…', 'äöü' }, { position.cut('äöü', 2), (position.cut('äöü', 3)) })
+  t.eq({ 'a\0b…', 'a\0b', '' }, { position.cut('a\0bc', 3), (position.cut('a\0b', 3)), (position.cut('', 0)) })
 end)

@@ -27,8 +27,7 @@ describe('bundled resources and prompts', function()
       'nvim://status',
     }, keys('resources'))
     t.eq({ 'file:///{+path}', 'nvim://buffer/{+path}', 'nvim://diagnostics/{+path}' }, keys('templates'))
-    t.eq(10, #keys('prompts'))
-    t.eq({}, require('mcp-tools').report().failures)
+    t.eq({ 10, {} }, { #keys('prompts'), require('mcp-tools').report().failures })
   end)
 
   it('are named like their files, described, and do nothing when they are loaded', function()
@@ -113,8 +112,7 @@ describe('loading what is bundled', function()
     tools.setup({ tools = 'all' })
     local result
     tools.call('test_echo', { text = 'early' }, function(value) result = value end)
-    t.eq('early', result)
-    t.eq({ 'test_echo' }, t.field('name', loaded()))
+    t.eq({ 'early', { 'test_echo' } }, { result, (t.field('name', loaded())) })
   end)
 
   it('that began with other options ends with the last ones', function()
@@ -139,9 +137,7 @@ it('an explicit tool is enabled by its own name only', function()
 end)
 
 it('a definition in the options that throws when it is read is reported, and the others are loaded', function()
-  local unreadable = setmetatable({}, {
-    __index = function(_, key) error('no ' .. tostring(key)) end,
-  })
+  local unreadable = setmetatable({}, { __index = function(_, key) error('no ' .. tostring(key)) end })
   local broken = { name = 'broken', description = 'x', args = unreadable, execute = function() end }
   local fine = { name = 'fine', description = 'x', execute = function() end }
   tools.setup({ tools = { broken, fine } })
@@ -162,16 +158,13 @@ local function health()
 end
 
 describe('names in the options', function()
+  notifications.each()
   before_each(function()
     config.reset()
-    notifications.collect()
     add('deploy')
   end)
 
-  after_each(function()
-    notifications.restore()
-    config.reset()
-  end)
+  after_each(function() config.reset() end)
 
   it('that are unknown are reported with the nearest name', function()
     config.setup({

@@ -82,10 +82,8 @@ describe('wanted mounts', function()
       tools = { 'buffer', { command = { '/opt/git-server' } }, { url = 'http://localhost:1/mcp', name = 'web' } },
       mounts = { fs = { command = { 'fs' } }, '.no-such-file.json' },
     })
-    t.eq(
-      { 'made by mount()', 'fs by setup{mounts}', 'git-server by setup{tools}', 'web by setup{tools}' },
-      collected({ made = { command = { 'x' } } })
-    )
+    local actual = collected({ made = { command = { 'x' } } })
+    t.eq({ 'made by mount()', 'fs by setup{mounts}', 'git-server by setup{tools}', 'web by setup{tools}' }, actual)
   end)
 
   it('do not exist by default', function()
@@ -151,8 +149,7 @@ describe('the configuration that the bridge gets', function()
     local out =
       assert(resolve({ command = { 'x' }, env = { T = 'a ${env:MCPT_A} b', U = 'plain' }, secrets = { 'MCPT_A' } }))
     t.eq({ T = 'a secret-value-a b', U = 'plain' }, { T = out.env.T, U = out.env.U })
-    t.eq({ 'secret-value-a' }, out.secrets)
-    t.eq(3, out.generation)
+    t.eq({ { 'secret-value-a' }, 3 }, { out.secrets, out.generation })
     t.eq('of <hidden>', require('mcp-tools.log').strip('of secret-value-a'))
   end)
 
@@ -167,8 +164,7 @@ describe('the configuration that the bridge gets', function()
     local project = require('mcp-tools.instances.project')
     local out = assert(resolve({ command = { 'npx', '-y', 'x' } }))
     t.ok(not require('mcp-tools.registry.source').is_project_file(out.cwd, project.root()))
-    t.eq({}, vim.fn.readdir(out.cwd))
-    t.eq('rwx------', vim.fn.getfperm(out.cwd))
+    t.eq({ {}, 'rwx------' }, { vim.fn.readdir(out.cwd), (vim.fn.getfperm(out.cwd)) })
     t.eq(nil, out.env.PYTHONSAFEPATH)
     out = assert(resolve({ command = { 'python', '-m', 'x' }, cwd = '.' }))
     t.eq({ project.root(), '1' }, { out.cwd, out.env.PYTHONSAFEPATH })

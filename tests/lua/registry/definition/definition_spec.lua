@@ -14,10 +14,7 @@ local function tool(fields)
 end
 
 ---@return mcp-tools.Definition
-local function normalize(fields)
-  local normalized, err = definition.normalize(tool(fields))
-  return t.ok(normalized, err)
-end
+local function normalize(fields) return t.ok(definition.normalize(tool(fields))) end
 
 local function faults(def)
   local normalized, err = definition.normalize(def)
@@ -158,8 +155,7 @@ describe('normalize', function()
     local normalized = t.ok(definition.normalize(def))
     local value = normalized.check:fill({})
     value.a.changed = true
-    t.eq(before, def)
-    t.eq(nil, getmetatable(def.output_schema.properties))
+    t.eq({ before, nil }, { def, (getmetatable(def.output_schema.properties)) })
     def.args.a.type, def.callers.mcp.meta.a = 'string', noop
     t.eq('object', normalized.input_schema.properties.a.type)
     t.eq({ a = 1 }, definition.published(normalized, '')._meta)
@@ -213,8 +209,7 @@ describe('a resource definition', function()
       description = 'why',
     }))
     t.eq({ 'run', { path = true }, { id = read } }, { def.style, def.paths, def.complete })
-    t.eq('x://{id}/{+path}', resource.published(def).uriTemplate)
-    t.eq(nil, resource.published(def).uri)
+    t.eq({ 'x://{id}/{+path}', nil }, { resource.published(def).uriTemplate, resource.published(def).uri })
   end)
 
   it('is refused with all faults', function()
@@ -325,8 +320,7 @@ describe('a prompt definition', function()
     end
     local args = { {}, { name = 'a' }, { name = 'a' } }
     _, fault = prompt.normalize({ name = 'p', description = 'x', get = get, args = args })
-    t.matches('args%[1%]%.name: must be a non%-empty string', fault)
-    t.matches('args%[3%]%.name: is a duplicate', fault)
+    t.matches({ 'args%[1%]%.name: must be a non%-empty string', 'args%[3%]%.name: is a duplicate' }, fault)
   end)
 
   it('reports names from which clients cannot make a command', function()

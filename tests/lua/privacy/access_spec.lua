@@ -9,12 +9,10 @@ local trusted = require('mcp-tools.privacy.trusted')
 
 local SECRET = 'hidden-text'
 
-before_each(function()
-  project.open()
+project.each(nil, function()
   config.setup({ tools = { 'buffer', 'file', 'analyze_python' } })
   core.get()
 end)
-after_each(project.close)
 
 --- A buffer that was filled by a plugin.
 local function shown(name, buftype)
@@ -158,26 +156,23 @@ it('buffers of a file are found among many, by the current target of a link', fu
   t.eq(1, #access.showing(project.root .. '/many/7.lua'))
 end)
 
-describe('loaded buffers of files', function()
-  it('are found in one pass over all buffers, except those that show another file now', function()
+it('loaded buffers of files are found in one pass over all buffers, except those that show another file now', function()
+  for i = 1, 50 do
+    vim.fn.bufload(vim.fn.bufadd(project.write(('many/%d.lua'):format(i), 'x')))
+  end
+  local of, found, begun = access.loaded(), {}, vim.uv.hrtime()
+  local passes = t.calls(vim.api, 'nvim_list_bufs', function()
     for i = 1, 50 do
-      vim.fn.bufload(vim.fn.bufadd(project.write(('many/%d.lua'):format(i), 'x')))
+      table.insert(found, of(('%s/many/%d.lua'):format(project.root, i)))
     end
-    local of, found, begun = access.loaded(), {}, vim.uv.hrtime()
-    local passes = t.calls(vim.api, 'nvim_list_bufs', function()
-      for i = 1, 50 do
-        table.insert(found, of(('%s/many/%d.lua'):format(project.root, i)))
-      end
-    end)
-    local most = 1 + math.ceil((vim.uv.hrtime() - begun) / 20e6)
-    t.eq(50, #found)
-    t.ok(passes <= most)
-    vim.api.nvim_buf_set_name(found[7], project.root .. '/many/other.lua')
-    t.eq(nil, of(project.root .. '/many/7.lua'))
-    vim.cmd.bwipeout({ found[8], bang = true })
-    t.eq(nil, of(project.root .. '/many/8.lua'))
-    t.eq(found[9], of(project.root .. '/many/9.lua'))
   end)
+  local most = 1 + math.ceil((vim.uv.hrtime() - begun) / 20e6)
+  t.eq(50, #found)
+  t.ok(passes <= most)
+  vim.api.nvim_buf_set_name(found[7], project.root .. '/many/other.lua')
+  t.eq(nil, of(project.root .. '/many/7.lua'))
+  vim.cmd.bwipeout({ found[8], bang = true })
+  t.eq({ nil, found[9] }, { of(project.root .. '/many/8.lua'), (of(project.root .. '/many/9.lua')) })
 end)
 
 describe('text of the project', function()
@@ -195,17 +190,9 @@ describe('text of the project', function()
 
   it('cannot be read from the file of a buffer that the user has marked', function()
     local unseen = 'unseen-text' -- no sensitive buffer had it before, which would redact it
-    local function git(...)
-      local done = vim.system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, {
-        cwd = project.root,
-      })
-      t.eq(0, done:wait().code)
-    end
-    vim.fn.delete(project.root .. '/.git', 'rf')
+    project.init()
     local path = project.write('a.lua', 'x\n')
-    git('init', '-q', '-b', 'main')
-    git('add', '-A')
-    git('commit', '-q', '-m', 'first')
+    project.commit('first')
     project.write('a.lua', unseen .. '\nsecond\n')
     project.write('b.lua', '-- ' .. unseen:sub(1, 6) .. ' in b\n')
     vim.uv.fs_symlink(path, project.root .. '/link.lua')

@@ -111,9 +111,7 @@ describe('secrets in text', function()
       'eyJ- eyJ. eyJa.eyJ xsk- sk- SK a:// a://b: ://: bearer uthorization: uthorization a= a=" a:= password='
     for _, text in ipairs(vim.list_extend(texts, vim.split(words, ' '))) do
       for _, whole in ipairs({ text:rep(64 * 1024 / #text), 'password' .. text:rep(64 * 1024 / #text) }) do
-        local begun = os.clock()
-        redact.text(whole)
-        t.ok(os.clock() - begun < 10, text)
+        t.fast(redact.text, whole)
       end
     end
   end)
@@ -126,8 +124,7 @@ describe('secrets in text', function()
     parts[#parts] = 'long_line_of_dotenv.'
     local pauses = 0
     local text = redact.text(table.concat(parts), function() pauses = pauses + 1 end)
-    t.eq('[secret].', text:sub(-9))
-    t.eq(1024 * 1024 - 8 + 9, #text)
+    t.eq({ '[secret].', 1024 * 1024 - 8 + 9 }, { text:sub(-9), #text })
     t.ok(pauses > 10, ('%d pauses'):format(pauses))
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)

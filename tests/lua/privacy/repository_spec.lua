@@ -8,11 +8,7 @@ local t = require('helpers')
 
 local SECRET = 'hunter2'
 
-local function git(folder, ...)
-  local command = { 'git', '-C', folder, '-c', 'user.name=x', '-c', 'user.email=x@y', ... }
-  local done = vim.system(command, { text = true }):wait(10000)
-  assert(done.code == 0, done.stderr)
-end
+local function git(folder, ...) return project.git('-C', folder, ...) end
 
 --- A bare repository with a password in its configuration, and one in its history.
 ---@param name string
@@ -31,13 +27,10 @@ local function bare(name)
   return folder
 end
 
-before_each(function()
-  project.open()
-  vim.fn.delete(project.root .. '/.git', 'rf')
-  git(project.root, 'init', '-q')
+project.each(nil, function()
+  project.init()
   config.setup({ tools = { 'file' }, approval = { groups = { file = 'allow' } } })
 end)
-after_each(project.close)
 
 describe('a bare repository in the project', function()
   it('cannot be read by a resource or tool', function()

@@ -56,11 +56,6 @@ describe('a glob', function()
   end)
 
   it('is matched in linear time', function()
-    local function ms(pattern, text)
-      local begun = vim.uv.hrtime()
-      glob.compile(pattern)(text)
-      return (vim.uv.hrtime() - begun) / 1e6
-    end
     for _, case in ipairs({
       { ('*a'):rep(20) .. 'b', ('a'):rep(4096) },
       { ('**/a/'):rep(20) .. 'b', ('a/'):rep(2048) },
@@ -71,8 +66,7 @@ describe('a glob', function()
       { ('{a,'):rep(500), 'x' },
       { ('{'):rep(500) .. ('}'):rep(500), 'x' },
     }) do
-      local took = ms(case[1], case[2])
-      t.ok(took < 5000, ('%s: %d ms'):format(case[1]:sub(1, 20), took))
+      t.fast(function() glob.compile(case[1])(case[2]) end)
     end
   end)
 end)

@@ -1,13 +1,6 @@
 local project = require('editor_project')
 local t = require('helpers')
 
-local function git(...)
-  local done = vim
-    .system({ 'git', '-c', 'user.name=a', '-c', 'user.email=a@example.org', ... }, { cwd = project.root })
-    :wait()
-  assert(done.code == 0, done.stderr)
-end
-
 local function search(query, path) return project.prompt('search_code', { query = query, path = path }) end
 
 --- An executable before all others in PATH.
@@ -20,12 +13,7 @@ local function with_program(name, text, fn)
   assert(ok, err)
 end
 
-before_each(function()
-  project.open()
-  vim.fn.delete(project.root .. '/.git', 'rf')
-  git('init', '-q')
-end)
-after_each(project.close)
+project.each(nil, project.init)
 
 describe('search_code', function()
   it('judges each file by its full name', function()
@@ -42,7 +30,7 @@ describe('search_code', function()
 
   it('does not follow a directory out of the project', function()
     project.write('inner/a.lua', 'needle inside')
-    git('add', '-A')
+    project.git('add', '-A')
     project.write(project.base .. '/outer/a.lua', 'needle hidden')
     vim.fn.delete(project.root .. '/inner', 'rf')
     vim.uv.fs_symlink(project.base .. '/outer', project.root .. '/inner')
@@ -53,8 +41,7 @@ describe('search_code', function()
     project.write('a.lua', 'x --open-files-in-pager=x y\n:(glob)*\n\\w+ 100%\n')
     for _, query in ipairs({ '--open-files-in-pager=x', ':(glob)*', '\\w+ 100%', '-y', '--' }) do
       local outcome = project.run('prompt', 'search_code', { query = query })
-      t.eq(nil, outcome.error)
-      t.eq(query ~= '-y', outcome.payload.text:find('a.lua:', 1, true) ~= nil)
+      t.eq({ nil, query ~= '-y' }, { outcome.error, outcome.payload.text:find('a.lua:', 1, true) ~= nil })
     end
     local long = project.run('prompt', 'search_code', { query = ('x'):rep(1001) })
     t.eq('validation_error', long.error.code)
@@ -76,8 +63,8 @@ describe('search_code', function()
     local script = project.write('rg', '#!/bin/sh\ntouch ' .. project.base .. '/ran\n')
     vim.uv.fs_chmod(script, 493)
     vim.uv.fs_symlink('rg', project.root .. '/git')
-    git('config', 'core.fsmonitor', script)
-    git('config', 'submodule.recurse', 'true')
+    project.git('config', 'core.fsmonitor', script)
+    project.git('config', 'submodule.recurse', 'true')
     vim.fn.delete(project.base .. '/ran')
     project.write('a.lua', 'needle')
     local path = vim.env.PATH

@@ -25,8 +25,7 @@ local function watched(uri)
   return heard
 end
 
-before_each(project.open)
-after_each(project.close)
+project.each()
 
 describe('nvim://buffers', function()
   it('lists open buffers, with the URI of each that may be read', function()
@@ -42,8 +41,7 @@ describe('nvim://buffers', function()
     end
     local a = by_path[project.root .. '/sub/a b.lua']
     t.eq({ 'nvim://buffer/sub/a%20b.lua', true, true, 2, 'lua' }, { a.uri, a.modified, a.visible, a.lines, a.filetype })
-    t.eq('ONE\ntwo\n', project.contents(a.uri).text)
-    t.eq(nil, by_path[project.root .. '/.env'].uri)
+    t.eq({ 'ONE\ntwo\n', nil }, { project.contents(a.uri).text, by_path[project.root .. '/.env'].uri })
     t.eq(nil, by_path[project.base .. '/outside.txt'].uri)
     t.eq(true, by_path[project.root .. '/.env'].current)
   end)
@@ -61,8 +59,7 @@ end)
 
 describe('nvim://buffer/{+path}', function()
   it('is the text in the buffer, with its last line ending', function()
-    local path = project.write('a.lua', 'one\ntwo\n')
-    vim.cmd.edit(path)
+    local path = project.edit('a.lua', 'one\ntwo\n')
     vim.api.nvim_buf_set_lines(0, 1, 2, false, { 'unsaved é' })
     local contents = project.contents('nvim://buffer/a.lua')
     t.eq({ 'one\nunsaved é\n', 'text/plain' }, { contents.text, contents.mimeType })
@@ -306,8 +303,7 @@ describe('nvim://quickfix', function()
       { filename = project.root .. '/a.lua', lnum = 1, text = 'local token = 1' },
     })
     local list = project.data('nvim://quickfix')
-    t.eq('it reads [secret] from .env', list.entries[1].text)
-    t.eq('local token = 1', list.entries[2].text)
+    t.eq({ 'it reads [secret] from .env', 'local token = 1' }, { list.entries[1].text, list.entries[2].text })
     vim.diagnostic.set(vim.api.nvim_create_namespace('quotes'), 0, {
       { lnum = 0, col = 0, message = 'not KEY=hidden-value\nas in .env' },
       { lnum = 0, col = 1, message = 'unused: token = 1' },
@@ -356,8 +352,7 @@ describe('nvim://messages', function()
     vim.cmd('echomsg "my token=abcdef123 and ghp_abcdefghijklmnopqrstuvwxyz0123456789"')
     vim.cmd('echomsg "line was PIN_CODE=778899"')
     local text = project.contents('nvim://messages').text
-    t.matches('hello there', text)
-    t.matches('my token=%[secret%] and %[secret%]', text)
+    t.matches({ 'hello there', 'my token=%[secret%] and %[secret%]' }, text)
     t.ok(not text:find('778899'))
     t.eq('n', vim.api.nvim_get_mode().mode)
   end)
@@ -393,8 +388,7 @@ describe('nvim://messages', function()
     end
     local text = project.contents('nvim://messages').text
     t.ok(#text <= 64 * 1024 + 10)
-    t.matches('^…\n', text)
-    t.matches('100 x+$', text)
+    t.matches({ '^…\n', '100 x+$' }, text)
   end)
 end)
 
@@ -404,8 +398,7 @@ describe('nvim://status, modules, discovery', function()
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'y' })
     local status = project.data('nvim://status')
     t.eq({ project.root, 'a.txt', { 'a.txt' } }, { status.root, status.current, status.modified })
-    t.eq(#core.get().registry:list('prompts'), status.offered.prompts)
-    t.eq('stopped', status.bridge.state)
+    t.eq({ #core.get().registry:list('prompts'), 'stopped' }, { status.offered.prompts, status.bridge.state })
   end)
 
   it('count the buffers of a language server', function()
@@ -423,8 +416,7 @@ describe('nvim://status, modules, discovery', function()
     vim.opt.runtimepath:remove(project.base .. '/pack/some-plugin.nvim')
     t.ok(vim.list_contains(modules.modules, 'mcp-tools.registry.store'))
     local names = t.field('name', modules.plugins)
-    t.ok(vim.list_contains(names, 'some-plugin.nvim'))
-    t.ok(not vim.list_contains(names, 'runtime'))
+    t.ok(vim.list_contains(names, 'some-plugin.nvim') and not vim.list_contains(names, 'runtime'))
   end)
 
   it('list what was found, and definitions that were refused', function()
@@ -453,8 +445,7 @@ describe('file:///{+path}', function()
   local function uri(name) return 'file://' .. project.root .. '/' .. name end
 
   it('is the file on disk, as text or base64', function()
-    local path = project.write('a.json', '{"é":1}')
-    vim.cmd.edit(path)
+    project.edit('a.json', '{"é":1}')
     vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'unsaved' })
     local contents = project.contents(uri('a.json'))
     t.eq({ '{"é":1}', 'text/plain', uri('a.json') }, { contents.text, contents.mimeType, contents.uri })
@@ -462,10 +453,8 @@ describe('file:///{+path}', function()
     contents = project.contents(uri('a.bin'))
     t.eq({ 'AAEC', 'application/octet-stream' }, { contents.blob, contents.mimeType })
     project.write('bad.txt', 'a\255')
-    t.eq(
-      { 'a\239\191\189', { lossy = true } },
-      { project.contents(uri('bad.txt')).text, project.contents(uri('bad.txt'))._meta }
-    )
+    local actual = { project.contents(uri('bad.txt')).text, project.contents(uri('bad.txt'))._meta }
+    t.eq({ 'a\239\191\189', { lossy = true } }, actual)
     project.write('empty', '')
     t.eq('', project.contents(uri('empty')).text)
   end)
@@ -535,7 +524,6 @@ describe('file:///{+path}', function()
     local base = project.root:sub(2) .. '/'
     t.eq({ base }, project.complete(ref, 'path', ''))
     t.eq({ base .. 'lua/a.lua', base .. 'lua/b/' }, project.complete(ref, 'path', base .. 'lua/'))
-    t.eq({}, project.complete(ref, 'path', 'etc/'))
-    t.eq({}, project.complete(ref, 'path', base .. '../'))
+    t.eq({ {}, {} }, { project.complete(ref, 'path', 'etc/'), (project.complete(ref, 'path', base .. '../')) })
   end)
 end)

@@ -46,8 +46,7 @@ describe('test_async_prompt', function()
       { prompt = 'a', options = { ('a'):rep(201) } },
       { prompt = 'a', options = vim.fn['repeat']({ 'a' }, 51) },
     }) do
-      t.eq('validation_error', run(args).error.code)
-      t.eq(nil, shown)
+      t.eq({ 'validation_error', nil }, { run(args).error.code, shown })
     end
   end)
 end)

@@ -27,9 +27,7 @@ local function done(client, name, args)
 end
 
 local function refused(code, pattern, args, client)
-  local value, err = call(client or 'claude', 'change_revert', args)
-  t.eq({ nil, code }, { value, err and err.code })
-  t.matches(pattern, err.message)
+  t.fails(code, pattern, call(client or 'claude', 'change_revert', args))
 end
 
 local function edit(client, old_text, new_text, file)
@@ -61,17 +59,14 @@ local function seen()
   }
 end
 
-before_each(function()
-  project.open()
+project.each(nil, function()
   for _, change in ipairs(history.list()) do -- of earlier tests
     change.path, change.bufnr, change.owner = '/gone', nil, nil
   end
   project.offer({ 'change', 'file' })
-  path = project.write('a.txt', 'one\ntwo\nthree\nfour\nfive\n')
-  vim.cmd('silent edit ' .. path)
+  path = project.edit('a.txt', 'one\ntwo\nthree\nfour\nfive\n')
   bufnr = api.nvim_get_current_buf()
 end)
-after_each(project.close)
 
 describe('change_list', function()
   it("lists the client's, other agents' and the user's edits, newest first", function()
@@ -81,8 +76,7 @@ describe('change_list', function()
     vim.cmd('silent undo')
     local before = seen()
     local value, listed = done('claude', 'change_list', { path = 'a.txt' })
-    t.eq(before, seen())
-    t.eq({ 3, 3 }, { value.total, #value.edits })
+    t.eq({ before, 3, 3 }, { seen(), value.total, #value.edits })
     local lines = vim.split(listed, '\n')
     t.eq('3 edits, newest first', lines[1])
     local by_line = {}
@@ -169,8 +163,7 @@ describe('change_revert', function()
     api.nvim_win_set_cursor(0, { 6, 2 })
     local _, answer = revert()
     t.matches('^a.txt:5 −1 %+1, unsaved .*\nto undo this: change_revert with change #%d+$', answer)
-    t.eq('zero one TWO three four FIVE', text())
-    t.eq({ 6, 2 }, api.nvim_win_get_cursor(0))
+    t.eq({ 'zero one TWO three four FIVE', { 6, 2 } }, { text(), (api.nvim_win_get_cursor(0)) })
     local id = answer:match('#(%d+)$')
     revert({ path = 'a.txt' })
     t.eq('zero one two three four FIVE', text())
@@ -194,11 +187,9 @@ describe('change_revert', function()
       local preview = definition.preview({}, function() end, { client = { name = 'claude' } })
       return not preview:find('appears here') and preview
     end)
-    t.matches('%-TWO\n%+two\n', shown)
-    t.matches('Deletes new/c.txt, which edit #%d+ created', shown)
+    t.matches({ '%-TWO\n%+two\n', 'Deletes new/c.txt, which edit #%d+ created' }, shown)
     local _, answer = revert()
-    t.matches('b.txt:1 −1 %+1, saved\n', answer)
-    t.matches('new/c.txt: deleted', answer)
+    t.matches({ 'b.txt:1 −1 %+1, saved\n', 'new/c.txt: deleted' }, answer)
     t.eq({ 'two\n', 'one two three four five' }, { project.disk('b.txt'), text() })
     t.eq(nil, vim.uv.fs_stat(project.root .. '/new/c.txt'))
   end)
@@ -270,9 +261,7 @@ describe('change_revert', function()
 
   it('does not guess which edit is the last one of a client without a name', function()
     edit(nil, 'two', 'TWO')
-    local value, err = call(nil, 'change_revert', vim.empty_dict())
-    t.eq({ nil, 'validation_error' }, { value, err and err.code })
-    t.matches('^change: is missing', err.message)
+    t.fails('validation_error', '^change: is missing', call(nil, 'change_revert', vim.empty_dict()))
     refused('not_found', 'no edit there left', { path = 'a.txt' })
     vim.bo.modifiable = false
     local id = tostring(history.list({ bufnr = bufnr })[1].id)

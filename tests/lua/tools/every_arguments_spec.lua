@@ -27,12 +27,7 @@ local function misfit(property)
   end
 end
 
-before_each(function()
-  editor.open()
-  every.offer()
-end)
-
-after_each(editor.close)
+editor.each(nil, function() every.offer() end)
 
 describe('every tool', function()
   it('refuses arguments of a wrong type by name, before anything runs', function()

@@ -15,22 +15,14 @@ local WORDS = { 'PLAIN_SETTING', 'hunter2', '.env', '*', '.*' }
 
 local env ---@type integer the buffer
 
-local function git(...)
-  local done = vim
-    .system({ 'git', '-c', 'user.name=x', '-c', 'user.email=x@y', ... }, { cwd = editor.root, text = true })
-    :wait(10000)
-  assert(done.code == 0, done.stderr)
-end
-
 --- A project with the file in its history, and its line wherever an editor keeps or shows lines.
 local function spread()
   editor.open()
-  vim.fn.delete(editor.root .. '/.git', 'rf')
-  git('init', '-q', '.')
+  editor.init()
   editor.write('notes.txt', 'one\ntwo\n')
   local path = editor.write('.env', LINE .. '\nOTHER=1\n')
-  git('add', '-f', '.')
-  git('commit', '-qm', 'first')
+  editor.git('add', '-f', '.')
+  editor.git('commit', '-qm', 'first')
   editor.write('.env', 'CHANGED=1\n' .. LINE .. '\nOTHER=1\n')
   editor.write('notes.txt', 'one\ntwo\nthree\n')
   every.offer()

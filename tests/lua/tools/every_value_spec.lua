@@ -3,6 +3,7 @@
 
 local editor = require('editor_project')
 local every = require('every_tool')
+local t = require('helpers')
 
 describe('every tool', function()
   local VALUES = {
@@ -43,8 +44,7 @@ describe('every tool', function()
 
   --- Opens a file with this text.
   local function look_at(text)
-    local path = editor.write('sample.py', text)
-    vim.cmd.edit(path)
+    local path = editor.edit('sample.py', text)
     world = { path = 'sample.py', uri = vim.uri_from_fname(path), glob = '*.py', word = 'sample_3', other = 'other.py' }
     world.bufnr = vim.api.nvim_get_current_buf()
   end
@@ -95,10 +95,7 @@ describe('every tool', function()
   end)
 
   it('accepts extreme numbers', function()
-    local lines = {}
-    for i = 1, 120 do
-      lines[i] = ('def sample_%d(): return %d'):format(i, i)
-    end
+    local lines = t.lines(120, 'def sample_%d(): return %d')
     vim.cmd('%bwipeout!')
     look_at(table.concat(lines, '\n') .. '\n')
     local trial = every.trial()

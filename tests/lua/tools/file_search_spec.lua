@@ -9,16 +9,11 @@ local function search(args) return call('file_search', args) end
 
 local function replace(args) return call('file_replace', args) end
 
-before_each(function()
-  project.open()
-  project.offer({ 'file' })
+after_each(search_programs.restore)
+project.each({ 'file' }, function()
   project.write('a.lua', 'local post = 1\nreturn post -- posts\n')
   project.write('src/b.py', 'def post():\n    return "post äpost"\n')
   project.write('.env', 'post=secret\n')
-end)
-after_each(function()
-  search_programs.restore()
-  project.close()
 end)
 
 describe('file_search', function()
@@ -123,8 +118,7 @@ describe('file_replace', function()
     t.matches('local post', disk('a.lua'))
     t.eq('def send():\n    return "send äpost"\n', disk('src/b.py'))
     vim.cmd('silent undo')
-    t.eq('local post = 1', vim.api.nvim_buf_get_lines(0, 0, 1, false)[1])
-    t.eq(0, vim.fn.undotree().seq_cur)
+    t.eq({ 'local post = 1', 0 }, { vim.api.nvim_buf_get_lines(0, 0, 1, false)[1], vim.fn.undotree().seq_cur })
   end)
 
   it('limits the size of the new text', function()
@@ -191,9 +185,8 @@ describe('file_replace', function()
       t.eq({ name, (text:gsub('uno', 'dos')) }, { name, disk(name) })
     end
     -- Text that the encoding of one file lacks is written to no file.
-    local _, err = replace({ query = 'dos', replacement = '日', expected_count = 9 })
-    t.eq('tool_error', err.code)
-    t.matches('latin.* is not written: its encoding %(latin1%)', err.message)
+    local value, err = replace({ query = 'dos', replacement = '日', expected_count = 9 })
+    t.fails('tool_error', 'latin.* is not written: its encoding %(latin1%)', value, err)
     t.eq({ 'caf\233 dos\nb\n', 'a\ndos' }, { disk('latin.txt'), disk('end.txt') })
   end)
 

@@ -5,11 +5,7 @@ local api = vim.api
 
 local call, refused, disk = project.call, project.refused, project.disk
 
-before_each(function()
-  project.open()
-  project.offer({ 'buffer', 'file' })
-end)
-after_each(project.close)
+project.each({ 'buffer', 'file' })
 
 it('file_read refuses sensitive files', function()
   project.write('.env', 'SECRET=1')
@@ -41,16 +37,12 @@ end)
 
 describe('file_write', function()
   it('creates a file and its directories', function()
-    local told
-    local id = api.nvim_create_autocmd('User', {
-      pattern = 'McpToolsEdit',
-      callback = function(args) told = args.data end,
-    })
+    local events = project.events('McpToolsEdit')
     local value = call('file_write', { path = 'new/deep/a.txt', text = 'one\ntwo' })
-    api.nvim_del_autocmd(id)
     t.eq({ 'new/deep/a.txt', true }, { value.files[1].path, value.files[1].created })
     t.eq('one\ntwo', disk('new/deep/a.txt'))
-    t.eq({ project.root .. '/new/deep/a.txt', 'file_write', 2 }, { told.path, told.tool, told.hunks[1].added })
+    local actual = { events[1].path, events[1].tool, events[1].hunks[1].added }
+    t.eq({ project.root .. '/new/deep/a.txt', 'file_write', 2 }, actual)
     project.write('b.txt', 'one\n')
     refused('file_read', 'validation_error', 'beyond the end', { path = 'b.txt', start_line = 9 })
     refused('file_write', 'stale', 'read it first with file_read', { path = 'b.txt', text = '' })
@@ -81,8 +73,7 @@ describe('file_write', function()
     end
     refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
     uv.fs_open = open
-    t.eq(nil, (uv.fs_stat(elsewhere .. '/a.txt')))
-    t.eq(nil, (uv.fs_stat(directory .. '/a.txt')))
+    t.eq({ nil, nil }, { (uv.fs_stat(elsewhere .. '/a.txt')), (uv.fs_stat(directory .. '/a.txt')) })
 
     vim.fn.writefile({ 'of others' }, elsewhere .. '/a.txt')
     uv.fs_write = function(fd, data, ...)
@@ -93,8 +84,7 @@ describe('file_write', function()
     end
     refused('file_write', 'tool_error', 'replaced after', { path = 'dir/a.txt', text = 'secret' })
     uv.fs_write = write
-    t.eq('of others\n', disk(elsewhere .. '/a.txt'))
-    t.eq(nil, (uv.fs_stat(directory .. '-real/a.txt')))
+    t.eq({ 'of others\n', nil }, { disk(elsewhere .. '/a.txt'), (uv.fs_stat(directory .. '-real/a.txt')) })
     vim.fn.delete(elsewhere, 'rf')
   end)
 
@@ -156,15 +146,13 @@ describe('file_write', function()
   end)
 
   it('does not lose unsaved changes', function()
-    local path = project.write('a.txt', 'one\n')
-    vim.cmd('silent edit ' .. path)
+    local path = project.edit('a.txt', 'one\n')
     call('file_read', { path = path })
     api.nvim_buf_set_lines(0, 0, 1, false, { 'mine' })
     refused('file_write', 'stale', 'has changed since', { path = path, text = 'x' })
     t.eq({ 'mine', 'one\n' }, { api.nvim_get_current_line(), disk(path) })
     call('file_read', { path = path })
-    t.eq(true, call('file_write', { path = path, text = 'x\n' }).files[1].written)
-    t.eq('x\n', disk(path))
+    t.eq({ true, 'x\n' }, { call('file_write', { path = path, text = 'x\n' }).files[1].written, (disk(path)) })
   end)
 
   it('writes exactly the text that was sent, or reports what the file keeps', function()
@@ -199,8 +187,7 @@ describe('file_write', function()
   end)
 
   it('changes the line breaks of an open buffer only with its text', function()
-    local path = project.write('a.txt', 'one\n')
-    vim.cmd('silent edit ' .. path)
+    local path = project.edit('a.txt', 'one\n')
     call('file_read', { path = path })
     api.nvim_create_autocmd('BufWritePre', { pattern = '*/a.txt', command = 'throw "no"', once = true })
     local args = { path = path, text = 'one\r\ntwo' }
@@ -230,8 +217,7 @@ describe('file_write', function()
     vim.cmd('silent edit a.txt')
     vim.api.nvim_buf_set_lines(0, 1, 1, false, { 'typed' })
     local text = preview({ path = 'a.txt', text = 'one\nnew\n' })
-    t.matches('^%-%-%- a/a.txt  %(with your unsaved changes%)\n', text)
-    t.matches('\n%-typed\n%+new\n', text)
+    t.matches({ '^%-%-%- a/a.txt  %(with your unsaved changes%)\n', '\n%-typed\n%+new\n' }, text)
   end)
 
   it('reads a file with one empty line that has grown on disk', function()
@@ -251,15 +237,6 @@ local function cancelled(name, args)
   return running
 end
 
---- Waits until everything that has begun has ended.
-local function settle()
-  local turns = 0
-  t.wait(function()
-    turns = turns + 1
-    return turns > 20
-  end)
-end
-
 it('a call that is cancelled changes and writes nothing', function()
   local path = project.write('a.txt', 'one\n')
   call('file_read', { path = path })
@@ -272,17 +249,12 @@ it('a call that is cancelled changes and writes nothing', function()
   cancelled('file_write', { path = 'new/a.txt', text = 'x' })
   cancelled('file_list', { ignored = true })
   cancelled('file_json', { path = path })
-  settle()
+  t.settle()
   t.eq({ 'mine', tick, 'one\n' }, { api.nvim_get_current_line(), api.nvim_buf_get_changedtick(0), disk(path) })
   t.eq(nil, vim.uv.fs_stat(project.root .. '/new'))
 end)
 
 describe('file_list', function()
-  local function git(...)
-    local done = vim.system({ 'git', ... }, { cwd = project.root, env = { PATH = vim.env.PATH } }):wait()
-    assert(done.code == 0, done.stderr)
-  end
-
   local function tree()
     for _, name in ipairs({ 'b.lua', 'a.txt', 'src/x.lua', 'src/deep/y.lua', 'out/z.lua', '.hidden' }) do
       project.write(name, 'x')
@@ -291,10 +263,9 @@ describe('file_list', function()
   end
 
   it('lists files that git does not ignore', function()
-    vim.fn.delete(project.root .. '/.git', 'rf')
-    git('init', '-q')
+    project.init()
     tree()
-    git('add', 'b.lua', 'src/x.lua', 'a.txt')
+    project.git('add', 'b.lua', 'src/x.lua', 'a.txt')
     os.remove(project.root .. '/a.txt')
     local value = call('file_list', {})
     t.eq('git', value.source)
@@ -387,10 +358,8 @@ describe('file_json', function()
     local value = call('file_json', { path = 'a.json', query = 'items' })
     t.eq({ 'object', 200, 5000, nil }, { value.type, #value.keys, value.total, value.value })
     t.matches('too large', value.narrowed)
-    t.matches(
-      '^object of 5000 items; .*max_bytes\nkey',
-      (project.text('file_json', { path = 'a.json', query = 'items' }))
-    )
+    local actual = (project.text('file_json', { path = 'a.json', query = 'items' }))
+    t.matches('^object of 5000 items; .*max_bytes\nkey', actual)
     t.eq({ 5000, nil }, { call('file_json', { path = 'a.json', query = 'list' }).total, value.value })
     t.eq({ 16384, 99999 }, {
       #call('file_json', { path = 'a.json', query = 'text' }).value,

@@ -6,14 +6,8 @@ local api = vim.api
 
 local call, refused = project.call, project.refused
 
-before_each(function()
-  project.open()
-  project.offer({ 'editor_quickfix' })
-end)
-after_each(function()
-  vim.cmd('silent! only!')
-  project.close()
-end)
+after_each(function() vim.cmd('silent! only!') end)
+project.each({ 'editor_quickfix' })
 
 describe('editor_quickfix with places', function()
   it('creates a list above the others and moves nothing that the user sees', function()
@@ -59,10 +53,8 @@ describe('editor_quickfix with places', function()
 
   it('reads positions as compilers and grep print them', function()
     local places = { 'a b.txt:3: see this', 'b.txt:4:7: error', 'c.txt:5-9', 'd.txt:6:text:1' }
-    t.eq(
-      "The quickfix list 'places' has 4 entries.",
-      project.text('editor_quickfix', { places = places, title = 'places' })
-    )
+    local actual = project.text('editor_quickfix', { places = places, title = 'places' })
+    t.eq("The quickfix list 'places' has 4 entries.", actual)
     t.eq(
       "quickfix list 'places': 4 entries, the user is at 1\n"
         .. 'a b.txt:3: see this\nb.txt:4: error\nc.txt:5-9\nd.txt:6: text:1',
@@ -103,8 +95,7 @@ describe('many calls of editor_quickfix', function()
     vim.cmd('silent 2chistory')
     for i = 1, 12 do
       local value = call('editor_quickfix', { title = 'new ' .. i, places = { { text = 'entry ' .. i } } })
-      t.eq('entry ' .. i, vim.fn.getqflist()[1].text)
-      t.eq('new ' .. i, value.title)
+      t.eq({ 'entry ' .. i, 'new ' .. i }, { vim.fn.getqflist()[1].text, value.title })
     end
     t.eq({ 'mine 1', 'mine 2', 'mine 3', 'mine 4', 'new 12' }, titles())
     local needs = require('mcp-tools.tools.editor.quickfix').needs_approval

@@ -2,8 +2,7 @@
 local p = require('tools_project')
 local t = require('helpers')
 
-before_each(function() p.open({ 'shell' }) end)
-after_each(p.close)
+p.each({ 'shell' })
 
 --- The number that a command writes to a file.
 local function pid_in(name)
@@ -35,9 +34,7 @@ describe('shell_run', function()
       { argv = { 'true', long, long } },
       { command = 'true' .. long, env = { A = long } },
     }) do
-      local text, err = preview(args)
-      t.eq({ nil, 'validation_error' }, { text, err.code })
-      t.matches('longer than 65536 bytes', err.message)
+      t.fails('validation_error', 'longer than 65536 bytes', preview(args))
     end
     p.fails('validation_error', 'command: .*65536', 'shell_run', { command = long .. long })
     p.fails('validation_error', 'stdin: .*65536', 'shell_run', { command = 'true', stdin = long .. long })
@@ -112,10 +109,8 @@ describe('shell_run', function()
     p.fails('not_found', 'cwd: there is no directory', 'shell_run', { command = 'true', cwd = 'none' })
     p.fails('not_found', '^argv: .*no%-such%-program', 'shell_run', { argv = { 'no-such-program' } })
     t.eq(127, p.ok('shell_run', { command = 'no-such-program' }).exit_code)
-    t.matches(
-      '^exit 3, %d+%.%d s\nout\nstderr:\nerr\n$',
-      p.text('shell_run', { command = 'echo out; echo err >&2; exit 3' })
-    )
+    local actual = p.text('shell_run', { command = 'echo out; echo err >&2; exit 3' })
+    t.matches('^exit 3, %d+%.%d s\nout\nstderr:\nerr\n$', actual)
     local killed = p.ok('shell_run', { command = 'kill -9 $$' })
     t.eq({ nil, 9 }, { killed.exit_code, killed.signal })
   end)

@@ -3,7 +3,6 @@
 local optional = require('mcp-tools.util.optional')
 local project = require('editor_project')
 local t = require('helpers')
-local tool_calls = require('tool_calls')
 
 local LIBRARY = [[
 #include <stdlib.h>
@@ -46,8 +45,7 @@ it('are not loaded from it by their own require', function()
   local path, cpath = package.path, package.cpath
   local outer = optional.load('outer')
   vim.opt.runtimepath:remove(plugin)
-  t.eq(false, outer.inner)
-  t.eq(nil, rawget(_G, 'ran'))
+  t.eq({ false, nil }, { outer.inner, (rawget(_G, 'ran')) })
   t.ok(not outer.path:find('%./'))
   t.eq({ path, cpath }, { package.path, package.cpath })
 end)
@@ -59,8 +57,7 @@ it('keep what a module adds to the search path', function()
     return true
   end
   t.eq(true, optional.load('adds_a_path'))
-  t.matches('/added/%?%.lua', package.path)
-  t.matches('%./%?%.lua', package.path)
+  t.matches({ '/added/%?%.lua', '%./%?%.lua' }, package.path)
   package.path, package.preload.adds_a_path = path, nil
 end)
 
@@ -74,7 +71,7 @@ it('run no native code of a project', function()
     local done = vim.system({ 'cc', '-shared', '-fPIC', '-o', project.root .. '/' .. module .. '.so', source }):wait()
     t.eq(0, done.code, done.stderr)
   end
-  tool_calls.call('test_run', {})
-  tool_calls.call('debug_inspect', {})
+  project.call('test_run', {})
+  project.call('debug_inspect', {})
   t.eq('', vim.fn.getenv('RAN_A_LIBRARY') == vim.NIL and '' or 'ran')
 end)

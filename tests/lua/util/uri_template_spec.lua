@@ -15,8 +15,7 @@ describe('a template', function()
       { 'x://{a}-{b}!', 'x://1-2-3!', { a = '1', b = '2-3' } },
     }
     for _, case in ipairs(cases) do
-      t.eq(case[3], compiled(case[1]):match(case[2]))
-      t.eq(case[2], compiled(case[1]):expand(case[3]))
+      t.eq({ case[3], case[2] }, { compiled(case[1]):match(case[2]), (compiled(case[1]):expand(case[3])) })
     end
   end)
 

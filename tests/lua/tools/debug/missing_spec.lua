@@ -3,8 +3,7 @@
 local p = require('tools_project')
 local t = require('helpers')
 
-before_each(function() p.open({ 'debug' }) end)
-after_each(p.close)
+p.each({ 'debug' })
 
 it('report that, and run no file of the project instead', function()
   p.write('dap.lua', '_G.ran = true\nreturn { run = function() end }\n')

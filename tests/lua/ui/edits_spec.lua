@@ -57,8 +57,7 @@ describe('lines that an agent has changed', function()
     change(2, 'TWO\nand a half', 'a')
     t.eq({ { 2, false }, { 3, false } }, marked())
     local id = changes.list()[1].id
-    t.eq({ id, id }, { edits.at(bufnr, 2), edits.at(bufnr, 3) })
-    t.eq(nil, edits.at(bufnr, 4))
+    t.eq({ id, id, nil }, { edits.at(bufnr, 2), edits.at(bufnr, 3), (edits.at(bufnr, 4)) })
     change(3, 'later', 'b')
     t.eq(changes.list()[1].id, edits.at(bufnr, 3))
     vim.api.nvim_win_set_cursor(0, { 2, 0 })
@@ -107,16 +106,11 @@ describe('an edit that stays unsaved', function()
     return t.ok(value).files[1]
   end
 
-  before_each(function()
-    project.open()
-    project.offer({ 'buffer', 'file' })
+  after_each(notifications.restore)
+  project.each({ 'buffer', 'file' }, function()
     vim.wait(2 * edits.QUIET) -- edits of earlier cases were reported
     vim.o.hidden = true
     notifications.collect()
-  end)
-  after_each(function()
-    notifications.restore()
-    project.close()
   end)
 
   it('is reported to the user in one line, with the other files of the moment', function()
@@ -135,8 +129,7 @@ describe('an edit that stays unsaved', function()
   end)
 
   it('is not attributed to one agent when several made edits', function()
-    local path = project.write('a.py', 'a\n')
-    vim.cmd('silent edit ' .. path)
+    local path = project.edit('a.py', 'a\n')
     vim.bo.modified = true
     for _, name in ipairs({ 'first', 'second' }) do
       local data = { path = path, bufnr = api.nvim_get_current_buf(), tool = 'file_edit', client = { name = name } }
@@ -147,8 +140,7 @@ describe('an edit that stays unsaved', function()
   end)
 
   it('is not reported when it is written at once', function()
-    local path = project.write('a.py', 'a\n')
-    vim.cmd('silent edit ' .. path)
+    local path = project.edit('a.py', 'a\n')
     edit_buffer(path, 'a')
     t.ok((project.call('file_save', { path = path })))
     vim.wait(300)

@@ -8,7 +8,7 @@ local t = require('helpers')
 
 local api = vim.api
 
-local ROOT = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)))))
+local ROOT = t.CHECKOUT
 
 --- The sources that contain a text, below lua/mcp-tools.
 local function files_with(text)
@@ -49,8 +49,7 @@ local function has_help(window)
   keys['?']()
   local shown = help_window()
   local lines = table.concat(api.nvim_buf_get_lines(api.nvim_win_get_buf(shown), 0, -1, false), '\n')
-  t.matches('%f[%S]q .-%w', lines)
-  t.matches('%? +show the keys', lines)
+  t.matches({ '%f[%S]q .-%w', '%? +show the keys' }, lines)
   t.eq(here, api.nvim_get_current_win())
   keys.q()
   t.eq({ nil, true }, { help_window(), api.nvim_win_is_valid(window) })

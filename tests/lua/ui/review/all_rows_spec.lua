@@ -41,11 +41,7 @@ local function review(path, text)
   command.run({ args = 'review' })
 end
 
-local function edit(name, text)
-  local path = project.write(name, text)
-  vim.cmd('silent edit ' .. path)
-  return path
-end
+local edit = project.edit
 
 --- Returns numbered words, and a line of them that fills about a number of rows of a width.
 local function tall(rows, width)

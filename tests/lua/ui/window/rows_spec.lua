@@ -13,10 +13,8 @@ it('a wrapped line continues after a word, or anywhere if the row would be half 
     { 'one two', '↪ three four', '↪ five', 'a bcdefghijk', '↪ lmno', 'one   two', '↪ three' },
     vim.tbl_map(function(row) return row.text end, rows.list)
   )
-  t.eq(
-    { { { 4, 7, 'Name' } }, { { 4, 9, 'Name' } }, {} },
-    { rows.list[1].marks, rows.list[2].marks, rows.list[3].marks }
-  )
+  local actual = { rows.list[1].marks, rows.list[2].marks, rows.list[3].marks }
+  t.eq({ { { 4, 7, 'Name' } }, { { 4, 9, 'Name' } }, {} }, actual)
 end)
 
 describe('long texts of the dashboard', function()
@@ -24,8 +22,7 @@ describe('long texts of the dashboard', function()
     t.eq({ 'one two', 'three' }, Rows.broken('one two three', 8))
     t.eq({ 'one two', 'three' }, Rows.broken('one two three', 7))
     t.eq({ 'abcd', 'efgh', 'ij k' }, Rows.broken('abcdefghij k', 4))
-    t.eq({ 'äöü', 'ßé' }, Rows.broken('äöü  ßé', 4))
-    t.eq({ '' }, Rows.broken('', 4))
+    t.eq({ { 'äöü', 'ßé' }, { '' } }, { Rows.broken('äöü  ßé', 4), (Rows.broken('', 4)) })
   end)
 
   it('leave room for the text after the name of a client', function()

@@ -40,10 +40,7 @@ describe('log', function()
   end)
 
   it('writes a line of many blanks in little time', function()
-    local started = vim.uv.hrtime()
-    log.info('%s', 'a' .. (' '):rep(32 * 1024) .. 'b' .. ('\n '):rep(16 * 1024))
-    local ms = (vim.uv.hrtime() - started) / 1e6
-    t.ok(ms < 10000, ('it took %d ms'):format(ms))
+    t.fast(log.info, '%s', 'a' .. (' '):rep(32 * 1024) .. 'b' .. ('\n '):rep(16 * 1024))
     t.matches('a +b$', log.lines(1)[1])
   end)
 
@@ -51,8 +48,7 @@ describe('log', function()
     log.hide('5ecre7-%d-token')
     log.error('%s', 'Authorization: 5ecre7-%d-token!')
     is_written('<hidden>!')
-    t.ok(not content():find('5ecre7', 1, true))
-    t.ok(not table.concat(log.lines()):find('5ecre7', 1, true))
+    t.ok(not content():find('5ecre7', 1, true) and not table.concat(log.lines()):find('5ecre7', 1, true))
   end)
 
   it('can be used in a fast callback', function()
@@ -108,9 +104,7 @@ end)
 describe('notify', function()
   local notify = require('mcp-tools.notify')
 
-  before_each(notifications.collect)
-
-  after_each(notifications.restore)
+  notifications.each()
 
   it('shows and logs a message, also with a notification plugin that is a callable table', function()
     for _, is_table in ipairs({ false, true }) do

@@ -45,8 +45,7 @@ describe('the start of an editor', function()
 
   it('loads nothing for plugin/', function()
     vim.cmd.runtime('plugin/mcp-tools.lua')
-    t.eq(2, vim.fn.exists(':McpTools'))
-    t.eq({}, loaded())
+    t.eq({ 2, {} }, { vim.fn.exists(':McpTools'), (loaded()) })
   end)
 
   it('loads nothing for agents that are off', function()

@@ -44,7 +44,8 @@
 --- a timeout, or returns this list for a call
 ---@field short_lived? string[] with `always_ignores`: arguments, such as ids, that mean something else later; "always"
 --- is not possible for a call that has one of them
----@field reviewed boolean? bundled tools: the user can review its changes instead of an approval
+---@field reviewed? boolean|fun(args: table, call: mcp-tools.Call): boolean bundled tools: the user can review its
+---  changes instead of an approval; false for a call that does more than the review shows
 ---@field render? fun(value: table, args: table): string the text that clients get for a result; Lua and Python callers
 ---  get the result itself as well
 ---@field search_hint string? other words for what the tool does, for tool search: "usages, where used"

@@ -33,7 +33,7 @@ end
 function M.choices(call, decision, can_silence)
   local choices = { 'once', 'deny' }
   local definition = call.definition
-  if definition.reviewed and definition.source and definition.source.origin == 'bundled' and review.is_attended() then
+  if review.can_replace_question(call) then
     table.insert(choices, 2, 'review')
   end
   local by_rule = vim.startswith(decision.by, 'approval.') and decision.by ~= 'approval.default'

@@ -3,6 +3,7 @@
 --- The first review of the queue is shown, the others wait. Each ends once.
 
 local config = require('mcp-tools.config')
+local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
 local source = require('mcp-tools.registry.source')
 local texts = require('mcp-tools.editor.review.texts')
@@ -518,13 +519,26 @@ function M.is_asked_for(call)
   return call.decision ~= nil and call.decision.by == 'user: review'
 end
 
---- Returns whether the review replaces the approval question: all changes of the tool must go through the review.
+--- Returns whether a review can replace the approval question: it must show all that the call does.
+---@param call mcp-tools.Call
+---@return boolean
+function M.can_replace_question(call)
+  local definition = call.definition
+  local reviewed = definition.reviewed
+  if not reviewed or not definition.source or definition.source.origin ~= 'bundled' or not M.is_attended() then
+    return false
+  elseif type(reviewed) == 'function' then
+    local ok, shows_all = errors.try(reviewed, call.args, call)
+    return ok and shows_all == true
+  end
+  return true
+end
+
+--- Returns whether the review replaces the approval question, as configured.
 ---@param call mcp-tools.Call
 ---@return boolean
 function M.replaces_question(call)
-  local definition = call.definition
-  local bundled = definition.source and definition.source.origin == 'bundled'
-  return bundled and definition.reviewed == true and M.is_attended() and M.when(call) == 'ask'
+  return M.when(call) == 'ask' and M.can_replace_question(call)
 end
 
 return M

@@ -29,7 +29,7 @@ local M = {}
 ---@field previewed string[]?
 ---@field always_ignores string[]|(fun(args: table): string[])|nil
 ---@field short_lived string[]?
----@field reviewed boolean?
+---@field reviewed? boolean|fun(args: table, call: mcp-tools.Call): boolean
 ---@field style 'execute'|'run'
 ---@field handler function
 ---@field check mcp-tools.Validator? of the arguments; nil if a mounted server checks them
@@ -69,7 +69,8 @@ local RULES = common.rules({
 }, {
   table = 'args input_schema output_schema annotations previewed short_lived callers aliases',
   ['function'] = 'preview state execute run prepare render',
-  boolean = 'recommended explicit reviewed always_load',
+  boolean = 'recommended explicit always_load',
+  ['boolean function'] = 'reviewed',
   number = 'max_result_chars',
   ['table function'] = 'always_ignores',
   ['boolean function string'] = 'needs_approval',

@@ -77,10 +77,9 @@ end
 --- Returns the edits of the client's last call that are not reverted yet.
 ---@param place { path: string?, bufnr: integer? }?
 ---@param client mcp-tools.Ctx|mcp-tools.Call
----@param ctx mcp-tools.Ctx?
----@return mcp-tools.Change[]?
+---@return mcp-tools.Change[]? list newest first
 ---@return mcp-tools.Error? err
-local function last_of(place, client, ctx)
+local function last_of(place, client)
   if not identity(client) then
     local text = 'change: is missing; clients without a session or name have no last edit; change_list lists the edits'
     return nil, errors.new('validation_error', text)
@@ -96,7 +95,13 @@ local function last_of(place, client, ctx)
     local text = 'you have made no edit%s left to revert; change_list lists all edits'
     return nil, errors.new('not_found', text:format(place and ' there' or ''))
   end
-  return joined(list, ctx)
+  return list
+end
+
+---@param id string of change_list
+---@return mcp-tools.Change?
+local function recorded(id)
+  return history.find(tonumber(id:match('^#?(%d+)$')) or 0)
 end
 
 --- Returns the change with an id of change_list.
@@ -105,7 +110,7 @@ end
 ---@return mcp-tools.Change[]?
 ---@return mcp-tools.Error? err
 local function by_id(id, ctx)
-  local change = history.find(tonumber(id:match('^#?(%d+)$')) or 0)
+  local change = recorded(id)
   if change then
     return { change }
   end
@@ -163,7 +168,22 @@ local function changes_of(args, client, ctx)
     end
     return since(place, args.minutes, ctx)
   end
-  return last_of(place, client, ctx)
+  return joined(errors.unwrap(last_of(place, client)), ctx)
+end
+
+--- Returns whether the review shows all that a call does; it does not show that a file is deleted.
+---@param args table
+---@param call mcp-tools.Call
+---@return boolean
+local function is_reviewed(args, call)
+  local list = { args.change and recorded(args.change) }
+  if not args.change and not args.minutes then
+    local place = (args.path or args.bufnr) and errors.unwrap(buffers.find(args)) or nil
+    list = errors.unwrap(last_of(place, call))
+  end
+  return not vim.iter(list):any(function(change)
+    return change.is_new
+  end)
 end
 
 ---@param change mcp-tools.Change
@@ -204,7 +224,7 @@ return {
   annotations = { read_only = false, destructive = true },
   recommended = true,
   needs_approval = 'it changes text',
-  reviewed = true,
+  reviewed = is_reviewed,
   preview = function(args, again, call)
     return preview.of_all(errors.unwrap(changes_of(args, call or { host = 'mcp' })), function(change)
       if change.is_new then

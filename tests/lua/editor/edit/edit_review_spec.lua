@@ -1,6 +1,7 @@
 -- every Neovim
 local config = require('mcp-tools.config')
 local core = require('mcp-tools.core')
+local history = require('mcp-tools.editor.edit.history')
 local mcp_tools = require('mcp-tools')
 local project = require('editor_project')
 local review = require('mcp-tools.editor.review')
@@ -113,6 +114,26 @@ describe('with review.when = "ask" an edit', function()
     local outside = project.write(project.base .. '/outside.txt', 'a\nc\n')
     one = start_edit(outside)
     t.eq({ 'access_denied', nil }, { outcome_of(one).error.code, (review.current()) })
+  end)
+
+  it('is reverted with a review, but asks before a file that it created is deleted', function()
+    config.reset()
+    mcp_tools.setup({ tools = 'all', review = { when = 'ask' }, ui = { approval = 'event' } })
+    local path = project.root .. '/new.txt'
+    local function accepted(tool, args)
+      local one = call(tool, args)
+      shown():decide_rest('accepted')
+      succeeds(one)
+    end
+    local function is_refused(args) fails(call('change_revert', args), 'access_denied', 'approval') end
+    accepted('file_write', { path = path, text = 'one\n' })
+    local created = tostring(history.list()[1].id)
+    is_refused(vim.empty_dict())
+    is_refused({ change = created })
+    accepted('file_edit', { path = path, edits = { { old_text = 'one', new_text = 'two' } } })
+    accepted('change_revert', vim.empty_dict())
+    is_refused({ change = created })
+    t.eq({ 'one' }, vim.fn.readfile(path))
   end)
 
   it('is refused when no user can review it', function()

@@ -105,6 +105,9 @@ EARLY_CANCEL_SECONDS = 2.0
 
 MAX_EARLY_CANCELS = 256
 
+MAX_EARLY_ID = 200
+"""Maximum length of an id that is kept."""
+
 MAX_NOTICE = 64 * 1024
 """Maximum bytes of a notification outside MCP; longer ones are dropped."""
 
@@ -360,6 +363,8 @@ class Session:
     def _cancel(self, id_: jsonrpc.RequestId) -> None:
         """Cancels the request, or remembers to do so when it arrives."""
         if (exchange := self._in_flight.get(id_)) is None:
+            if isinstance(id_, str) and len(id_) > MAX_EARLY_ID:
+                return
             if len(self._early_cancels) == MAX_EARLY_CANCELS:
                 del self._early_cancels[next(iter(self._early_cancels))]
             self._early_cancels[id_] = time.monotonic()

@@ -211,3 +211,12 @@ async def test_invalid_event_ids_open_a_new_stream(bridge: Served) -> None:
     ]:
         async with await bridge.get(session, Last_Event_ID=id_) as response:
             assert response.status == 200, id_
+
+
+async def test_a_cancel_that_precedes_its_request_is_kept_unless_the_id_is_long(bridge: Served) -> None:
+    session = await bridge.initialize()
+    for id_, is_kept in (("short", True), ("x" * 201, False)):
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id_}}
+        assert await bridge.answer(cancel, session) == (202, None)
+        _, answer = await bridge.answer(bridge.message("tools/list", id=id_), session)
+        assert ("error" in answer) == is_kept

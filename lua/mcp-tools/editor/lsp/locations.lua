@@ -125,7 +125,11 @@ function M.find(ctx, items, opts)
   if not opts.without_text then
     redact.refresh(pause)
   end
-  local found, known = {}, position.known()
+  local found, known, texts = {}, position.known(), {} ---@type table, mcp-tools.position.Known, table<string, string>
+  local function text_of(line)
+    texts[line] = texts[line] or matches_text.shown(trim(line))
+    return texts[line]
+  end
   for i, item in ipairs(items) do
     local file, from, to = files[item.uri], item.range.start, item.range['end']
     local file_lines = file and lines[file] or {}
@@ -137,7 +141,7 @@ function M.find(ctx, items, opts)
       column = position.to_client(raw, from.character, item.encoding, known),
       end_line = to.line + 1,
       end_column = position.to_client(file_lines[to.line], to.character, item.encoding, known),
-      text = not opts.without_text and raw and matches_text.shown(trim(raw)) or nil,
+      text = not opts.without_text and raw and text_of(raw) or nil,
       raw = raw,
       data = item.data,
     }

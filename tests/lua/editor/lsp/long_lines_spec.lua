@@ -3,6 +3,7 @@
 
 local double = require('lsp_double')
 local double_project = require('double_project')
+local matches_text = require('mcp-tools.editor.search.matches_text')
 local position = require('mcp-tools.editor.position')
 local project = require('lsp_project')
 local t = require('helpers')
@@ -81,12 +82,15 @@ it('edits with line breaks in a long line are made at once', function()
   t.ok(vim.api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] == LONG, 'the undo is different')
 end)
 
-it('places in a long line are listed with pauses', function()
+it('places in a long line are listed with pauses, and its text is made once', function()
   local places = t.list(COUNT, function(i) return { uri = vim.uri_from_fname(path), range = range_of(i) } end)
   local capabilities = { referencesProvider = true, hoverProvider = true, positionEncoding = 'utf-16' }
   ready(capabilities, { ['textDocument/references'] = places })
-  local found = watched('symbol_references', { path = path, line = 1, symbol = 'foo' })
-  t.eq(COUNT, found.total)
+  local texts = t.calls(matches_text, 'shown', function()
+    local found = watched('symbol_references', { path = path, line = 1, symbol = 'foo' })
+    t.eq(COUNT, found.total)
+  end)
+  t.eq(1, texts)
 end)
 
 describe('diagnostics of a long line', function()

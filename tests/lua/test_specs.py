@@ -49,6 +49,7 @@ def run(spec: Path, nvim_program: Path, home: Home, **variables: str) -> None:
     done = processes.run(command, cwd=home.make("cwd"), env=environment, timeout=110)
     report = "\n".join(line for line in done.stdout.splitlines() if not line.startswith("ok - "))
     assert done.returncode == 0, f"{report}\n{done.stderr}"
+    assert " tests, 0 failed, " in done.stdout, report  # Neovim exits with 0 if a test waits for input
 
 
 @pytest.mark.parametrize("spec", specs(every=False))

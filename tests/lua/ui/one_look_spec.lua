@@ -83,6 +83,41 @@ describe('one look', function()
     t.eq(frame.fg, api.nvim_get_hl(0, { name = 'McpToolsBorder' }).fg)
     vim.cmd.colorscheme('default')
   end)
+
+  it('is legible in each color scheme that Neovim has', function()
+    --- The relative luminance of a color, as WCAG 2 defines it.
+    local function luminance(color)
+      local sum = 0
+      for weight, shift in pairs({ [0.2126] = 16, [0.7152] = 8, [0.0722] = 0 }) do
+        local part = bit.band(bit.rshift(color, shift), 255) / 255
+        sum = sum + weight * (part <= 0.03928 and part / 12.92 or ((part + 0.055) / 1.055) ^ 2.4)
+      end
+      return sum
+    end
+    local function contrast(one, other)
+      one, other = luminance(one) + 0.05, luminance(other) + 0.05
+      return math.max(one / other, other / one)
+    end
+    local least = { Normal = 2, Good = 2, Warn = 2, Bad = 2, Busy = 2, Border = 1.1 }
+    local faults, fallback = {}, { dark = { fg = 0xe0e2ea, bg = 0x14161b }, light = { fg = 0x14161b, bg = 0xe0e2ea } }
+    for _, scheme in ipairs(vim.fn.getcompletion('', 'color')) do
+      for background, default in pairs(fallback) do
+        vim.o.background = background
+        vim.cmd.colorscheme(scheme)
+        local text = api.nvim_get_hl(0, { name = render.group('Normal'), link = false })
+        for name, wanted in pairs(vim.o.background == background and least or {}) do
+          local fg = api.nvim_get_hl(0, { name = render.group(name), link = false }).fg or text.fg or default.fg
+          local found = contrast(fg, text.bg or default.bg)
+          if found < wanted then
+            table.insert(faults, ('%s, %s: %s %.2f'):format(scheme, background, name, found))
+          end
+        end
+      end
+    end
+    t.eq({}, faults)
+    vim.o.background = 'dark'
+    vim.cmd.colorscheme('default')
+  end)
 end)
 
 describe('help', function()

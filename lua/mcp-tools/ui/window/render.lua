@@ -13,7 +13,7 @@ local PREFIX = 'McpTools'
 
 ---@type mcp-tools.HighlightLink[]
 M.groups = {
-  { name = 'Normal', link = 'NormalFloat', use = 'text of a floating window' },
+  { name = 'Normal', link = 'Normal', use = 'text of a floating window' },
   { name = 'Title', link = 'Title', use = 'title of a window; most important text' },
   { name = 'Heading', link = 'Statement', use = 'heading of a section' },
   { name = 'Key', link = 'Special', use = 'key that can be pressed' },
@@ -21,10 +21,10 @@ M.groups = {
   { name = 'Label', link = 'Identifier', use = 'label of a value' },
   { name = 'Number', link = 'Number', use = 'number' },
   { name = 'Dim', link = 'Comment', use = 'less important text' },
-  { name = 'Good', link = 'DiagnosticOk', use = 'working, allowed, selected' },
-  { name = 'Warn', link = 'DiagnosticWarn', use = 'truncated, rejected, outside the project' },
+  { name = 'Good', link = 'Added', use = 'working, allowed, selected' },
+  { name = 'Warn', link = 'WarningMsg', use = 'truncated, rejected, outside the project' },
   { name = 'Bad', link = 'DiagnosticError', use = 'failed, denied' },
-  { name = 'Busy', link = 'DiagnosticInfo', use = 'in progress' },
+  { name = 'Busy', link = 'Changed', use = 'in progress' },
   { name = 'Added', link = 'DiffAdd', use = 'added line' },
   { name = 'Removed', link = 'DiffDelete', use = 'removed line' },
   { name = 'Changed', link = 'Changed', use = 'hunk header; number of a changed line' },
@@ -34,6 +34,27 @@ M.groups = {
 
 --- The only group that is not a link: it combines the color of the border with the background of the text.
 local BORDER = 'Border'
+
+--- Returns the attributes of the border. Many color schemes link FloatBorder to the separator of windows, whose color
+--- is meant for a background of its own and would be invisible on ours.
+---@return vim.api.keyset.highlight
+local function border()
+  local function get(name)
+    return api.nvim_get_hl(0, { name = name, link = false })
+  end
+  local frame, float, text = get('FloatBorder'), get('NormalFloat'), get(PREFIX .. 'Normal')
+  local function color(fg, bg)
+    local is_meant_for_floats = not frame[bg] or frame[bg] == text[bg] or frame[bg] == float[bg]
+    return is_meant_for_floats and frame[fg] or text[fg]
+  end
+  return {
+    fg = color('fg', 'bg'),
+    ctermfg = color('ctermfg', 'ctermbg'),
+    bg = text.bg,
+    ctermbg = text.ctermbg,
+    default = true,
+  }
+end
 
 local defined = false
 
@@ -50,10 +71,7 @@ function M.define()
   for _, group in ipairs(M.groups) do
     api.nvim_set_hl(0, PREFIX .. group.name, { link = group.link, default = true })
   end
-  local border = api.nvim_get_hl(0, { name = 'FloatBorder', link = false })
-  local normal = api.nvim_get_hl(0, { name = PREFIX .. 'Normal', link = false })
-  local own = { fg = border.fg, ctermfg = border.ctermfg, bg = normal.bg, ctermbg = normal.ctermbg, default = true }
-  api.nvim_set_hl(0, PREFIX .. BORDER, own)
+  api.nvim_set_hl(0, PREFIX .. BORDER, border())
 end
 
 --- Returns the full name of a group. Treesitter groups, which begin with `@`, are returned unchanged.

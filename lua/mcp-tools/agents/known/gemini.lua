@@ -7,7 +7,7 @@ local workspace = require('mcp-tools.agents.known._workspace')
 return workspace.new({
   name = 'gemini',
   label = 'Gemini CLI',
-  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own dialog about Neovim cannot connect it',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; answer No to its own question about Neovim',
   proposes = 'in its default mode; never with `--approval-mode auto_edit`',
 
   discovery = function(endpoint)

@@ -26,7 +26,7 @@ end
 return workspace.new({
   name = 'qwen',
   label = 'Qwen Code',
-  connect = 'type `/ide enable` in it, also after a restart of Neovim; its own dialog about Neovim cannot connect it',
+  connect = 'type `/ide enable` in it, also after a restart of Neovim; answer No to its own question about Neovim',
   proposes = 'with `"tools": {"approvalMode": "default"}` in its settings; never in its default mode auto',
 
   discovery = function(endpoint)

@@ -378,7 +378,9 @@ M.add = {
       name, first, last = rest, nil, nil
     end
     name = vim.uv.fs_stat(name) and name or vim.fn.expand(name)
-    if rest == '' or not vim.uv.fs_stat(name) then
+    if rest == '' then
+      return notify.error('add: name a file')
+    elseif not vim.uv.fs_stat(name) then
       return notify.error(('no such file: %s'):format(sanitize.line(rest)))
     end
     local file = { path = vim.fn.fnamemodify(name, ':p'), first = tonumber(first) }

@@ -231,11 +231,11 @@ async def test_enter_shows_the_whole_note_of_a_client(screen: Terminal) -> None:
     await screen.nvim.lua("require('mcp-tools').setup({ agents = { 'gemini' } })")
     await screen.command("McpTools")
     await screen.type("S")
-    await screen.shows("Gemini CLI    editor link  on: ", "…", timeout=20_000)
+    await screen.shows("Gemini CLI    editor link  on by the option", "…", timeout=20_000)
     await screen.hides("auto_edit")
     await screen.enter("/Gemini")
     await screen.enter("")
-    await screen.shows("never with `--approval-mode auto_edit`")
+    await screen.shows("proposes edits in its default mode; never with", "auto_edit`")
     await screen.enter("")
     await screen.hides("auto_edit")
 

@@ -143,7 +143,7 @@ return {
   name = 'claude',
   label = 'Claude Code',
   connect = 'type /ide in it, or start `claude --ide`; opencode connects automatically',
-  proposes = 'with `--permission-mode default`; never in its modes auto and acceptEdits; opencode never',
+  proposes = 'with `--permission-mode default`; never in its modes auto and acceptEdits; opencode proposes none',
   endpoint = { transport = 'websocket', header = 'x-claude-code-ide-authorization', subprotocol = 'mcp' },
   tools = {
     open_diff,

@@ -249,8 +249,9 @@ end
 ---@param version any
 ---@param transport any
 ---@param note string
+---@param details? string default: the note
 ---@return mcp-tools.TableRow
-local function client_row(id, is_on, name, version, transport, note)
+local function client_row(id, is_on, name, version, transport, note, details)
   return {
     cells = {
       is_on and { '●', 'Good' } or { '○', 'Dim' },
@@ -259,7 +260,7 @@ local function client_row(id, is_on, name, version, transport, note)
       tostring(transport or ''),
       { note, 'Dim' },
     },
-    item = { kind = 'client', id = id, value = note },
+    item = { kind = 'client', id = id, value = details or note },
   }
 end
 
@@ -287,10 +288,12 @@ local function terminal_agents()
       table.insert(list, client_row(('agent %s %d'):format(agent.name, i), true, name, session.version, LINK, note))
     end
     if #agent.sessions == 0 then
-      local edits = agent.proposes and '; proposes edits ' .. agent.proposes or ''
-      local why = agent.reason or agent.state == 'on' and agent.connect and agent.connect .. edits or nil
-      local note = agent.state .. (why and ': ' .. why or '')
-      table.insert(list, client_row('agent ' .. agent.name, false, label, '', LINK, note))
+      local note = agent.state .. (agent.reason and ': ' .. agent.reason or '')
+      if not agent.reason and agent.connect then
+        note = ('%s by the option `agents`: %s'):format(agent.state, agent.connect)
+      end
+      local details = agent.proposes and ('%s. It proposes edits %s'):format(note, agent.proposes)
+      table.insert(list, client_row('agent ' .. agent.name, false, label, '', LINK, note, details))
     end
   end
   return list

@@ -80,7 +80,7 @@ async def test_install_command(nvim_program: Path, home: Home, tmp_path: Path) -
     init = "_G.mcp_tools = require('mcp-tools')\nmcp_tools.setup({ tools = { 'test' } })\n"
     async with terminal.opened(nvim_program, home, init_lua=init, env=env) as screen:
         nvim = screen.nvim
-        await screen.shows("[mcp-tools] Python is not set up. Run :McpTools install or welcome")
+        await screen.shows("[mcp-tools] Python is not set up. Run :McpTools welcome")
         assert not environment.directory(home.make("data")).exists()
         await screen.command("McpTools install")
         await screen.shows("[mcp-tools] install: ")
@@ -141,7 +141,7 @@ async def test_another_version_is_only_reported(spawn_nvim: Spawn, home: Home, t
     assert "another version of the plugin" in status["last_error"]
     notified = await nvim.wait_for("return #notified > 0 and notified")
     assert len(notified) == 1
-    assert notified[0].endswith("Run :McpTools install or welcome")
+    assert notified[0].endswith("Run :McpTools welcome")
     assert "ERROR Python is set up for another version" in report
     assert "Run :McpTools install" in report
     assert not log.exists()

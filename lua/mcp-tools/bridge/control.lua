@@ -168,9 +168,6 @@ function M.show_hint()
   end
 end
 
---- Added to the advice to install, for new users: the hint from the start of Neovim is no longer visible.
-local FIRST_STEPS = ' or welcome'
-
 --- Reports that the environment is still missing. An installation by this editor reports its own errors.
 ---@param fault mcp-tools.bridge.PythonFault
 local function on_still_missing(fault)
@@ -181,7 +178,8 @@ local function on_still_missing(fault)
   if fault.under_way then
     notify.once('bridge', 'info', ('%s; the bridge starts automatically afterwards'):format(fault.message))
   else
-    notify.once('bridge', 'error', fault.message, fault.advice .. (is_new_user() and FIRST_STEPS or ''))
+    local advice = fault.needs_install and is_new_user() and 'Run :McpTools welcome' or fault.advice
+    notify.once('bridge', 'error', fault.message, advice)
   end
 end
 

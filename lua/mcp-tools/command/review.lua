@@ -208,7 +208,7 @@ local function show_changes(here)
     title = TITLE,
     keys = {
       key('<CR>', 'go', 'jump to this change', jump),
-      key('d', 'difference', 'show this change as a diff', show_diff),
+      key('d', 'diff', 'show this change as a diff', show_diff),
       key('u', 'revert', 'revert this change', undo),
     },
   })

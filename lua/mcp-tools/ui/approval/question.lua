@@ -426,7 +426,7 @@ end
 --- Asks the user why the call is denied, then denies it. Without a reason the question stays open.
 ---@param stays_open? fun() called if no reason was given
 function Question:deny_because(stays_open)
-  vim.ui.input({ prompt = 'Reason for the assistant (empty: back): ' }, function(reason)
+  vim.ui.input({ prompt = 'Reason for the assistant (empty: back to the question): ' }, function(reason)
     if reason and vim.trim(reason) ~= '' then
       local ok, why = self:answer('deny', nil, vim.trim(reason))
       if ok then

@@ -310,7 +310,7 @@ end
 function Keeper:focus()
   local shown = self:on_screen()
   if not shown then
-    return notify.info('there is no open question')
+    return notify.info('no open question')
   end
   if not shown:cursor() then
     self.outside = api.nvim_get_current_win()

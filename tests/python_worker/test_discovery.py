@@ -334,9 +334,7 @@ async def test_writing_a_broken_file_notifies_once_with_file_and_line(editor: Ed
 
 
 @pytest.mark.slow
-async def test_a_module_that_cannot_be_loaded_is_reported_once_per_editor(
-    editor: Editor, plugin: Path
-) -> None:
+async def test_a_module_that_fails_is_reported_once_per_editor(editor: Editor, plugin: Path) -> None:
     write(plugin, "mcp_tools/one.py", "one")
     lacks = plugin / "mcp_tools" / "lacks.py"
     lacks.write_text("import os\nimport no_such_module\n")
@@ -512,9 +510,7 @@ async def test_a_link_in_a_project_needs_trust_like_a_file(editor: Editor, home:
 
 
 @pytest.mark.slow
-async def test_a_link_of_a_project_keeps_the_trust_of_its_target(
-    editor: Editor, home: Any, plugin: Path
-) -> None:
+async def test_a_link_keeps_the_trust_of_its_target(editor: Editor, home: Any, plugin: Path) -> None:
     project = project_of(home)
     real = write(plugin, "mcp_tools/mine.py", "mine")
     (project / "mcp_tools" / "mine.py").symlink_to(real)

@@ -134,9 +134,7 @@ def test_an_old_python_is_an_error_that_says_what_to_install(tmp_path: Path, loc
 
 
 @pytest.mark.slow
-def test_the_last_line_says_why_it_failed(
-    tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_last_line_has_the_reason(tmp_path: Path, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = tmp_path / "missing.lock"
     missing.write_text(lock.read_text().replace("mcpt-probe", "mcpt-missing"))
     done = run(tmp_path / "venv", missing, "--python", sys.executable, path="/nowhere")

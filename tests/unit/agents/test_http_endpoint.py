@@ -75,7 +75,7 @@ async def test_a_session_is_unknown_at_another_endpoint(bridge: Served, agent: A
         ({"Content-Length": "104857600"}, 413),
     ],
 )
-async def test_a_wrong_head_or_a_large_body_is_refused(
+async def test_wrong_or_large_requests_are_refused(
     agent: Agent, headers: dict[str, str], status: int
 ) -> None:
     async with await agent.post(request("initialize"), **headers) as response:

@@ -194,9 +194,7 @@ async def test_calls_wait_while_a_prompt_is_open_and_run_when_it_closes(bench: B
 
 
 @pytest.mark.parametrize(("mode", "reason"), [(None, "busy: no answer for 2 s"), ("rm", "More")])
-async def test_after_2_s_an_error_says_why_nobody_answers(
-    bench: Bench, mode: str | None, reason: str
-) -> None:
+async def test_after_2_s_an_error_has_the_reason(bench: Bench, mode: str | None, reason: str) -> None:
     bench.editor.silent, bench.editor.blocking_mode = mode is None, mode
     await asyncio.sleep(0.06)
     bench.begun = bench.loop.time()
@@ -320,9 +318,7 @@ async def test_pending_and_new_calls_end_at_once_when_the_editor_closes(bench: B
         ("waiting for input", 0.5, ["shutdown"]),
     ],
 )
-async def test_stop_ends_calls_in_any_state(
-    bench: Bench, state: str, pause: float, reasons: list[str]
-) -> None:
+async def test_stop_ends_every_call(bench: Bench, state: str, pause: float, reasons: list[str]) -> None:
 
     async def tool(ctx: ToolContext, args: dict[str, Any]) -> Any:
         if state == "waiting for input":

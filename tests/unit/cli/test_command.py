@@ -82,9 +82,7 @@ def write_instance(directory: Path, name: str = "one", **fields: Any) -> None:
         ("", ":McpTools restart"),
     ],
 )
-def test_an_invalid_url_is_ignored_or_an_error(
-    instances: Path, tmp_path: Path, url: str, message: str
-) -> None:
+def test_an_invalid_url_is_reported(instances: Path, tmp_path: Path, url: str, message: str) -> None:
     write_instance(instances, url=url, root=str(tmp_path))
     done = run(tmp_path, "tools")
     assert (done.returncode, message in done.stderr) == (3, True), done.stderr

@@ -301,9 +301,7 @@ def test_a_failure_after_a_file_names_what_was_written(home: Path, monkeypatch: 
     assert not other.exists()
 
 
-def test_a_file_that_changes_meanwhile_is_not_overwritten(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_changes_late_is_not_overwritten(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = existing("cursor", "{}")
     made = change.add_entry(CURSOR, SERVER, "user", Path())
     monkeypatch.setattr(os, "fsync", lambda _: path.write_text('{"theirs": 1}'))
@@ -443,9 +441,7 @@ def test_git_fetches_no_missing_object(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
-def test_git_in_directories_of_the_project_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_git_of_the_project_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q")
     trap = tmp_path / "bin" / "git"
     trap.parent.mkdir()
@@ -457,9 +453,7 @@ def test_git_in_directories_of_the_project_is_not_run(
     assert not (tmp_path / "ran").exists()
 
 
-def test_without_git_a_repository_is_assumed_to_track(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_git_a_repository_may_track_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "repository" / ".git").mkdir(parents=True)  # broken: git gives an error
     assert change.is_for_git(tmp_path / "repository" / ".mcp.json")
     monkeypatch.setenv("PATH", "")

@@ -50,9 +50,7 @@ def existing(name: str, root: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("name", WITH_HOOKS)
 @pytest.mark.parametrize(("level", "command"), LEVELS)
-def test_hooks_are_added_and_removed(
-    name: str, level: ConfigLevel, command: list[str], tmp_path: Path
-) -> None:
+def test_hooks_are_written_once(name: str, level: ConfigLevel, command: list[str], tmp_path: Path) -> None:
     client = CLIENTS[name]
     write(connect(client, tmp_path, level, command))
     path = path_of(client, tmp_path, level)

@@ -105,9 +105,7 @@ BAD = ("*/*, text/event-stream;q=0", "application/jsonx, text/event-streamx")
         *(("Accept", value, 406) for value in (*BAD, "application/json;q=0.0, text/event-stream")),
     ],
 )
-async def test_a_post_accepts_json_and_streams(
-    bridge: Served, header: str, value: str, expected: int
-) -> None:
+async def test_a_post_accepts_streams(bridge: Served, header: str, value: str, expected: int) -> None:
     """Otherwise it is 415 or 406. An accepted empty object is 400."""
     async with await bridge.post(b"{}", **{header: value}) as response:
         assert response.status == expected
@@ -122,9 +120,7 @@ async def test_a_post_accepts_json_and_streams(
         ({"Content_Length": 500}, b"100 Continue"),
     ],
 )
-async def test_the_head_is_checked_before_the_body(
-    bridge: Served, fields: dict[str, Any], first: bytes
-) -> None:
+async def test_heads_are_checked_first(bridge: Served, fields: dict[str, Any], first: bytes) -> None:
     """A refused request is answered without its body; a good one gets 100 Continue."""
     head = tcp.request(bridge, b"", "Expect: 100-continue", **{"Content_Length": LIMIT + 1} | fields)
     async with bridge.connection() as (reader, writer), asyncio.timeout(10):

@@ -198,9 +198,7 @@ async def test_connections_without_a_token_are_limited_and_others_stay() -> None
 
 
 @pytest.mark.parametrize("token", ["", TOKEN], ids=["foreign", "client"])
-async def test_an_encoded_body_is_refused(
-    bridge: Served, caplog: pytest.LogCaptureFixture, token: str
-) -> None:
+async def test_encoded_body_is_refused(bridge: Served, caplog: pytest.LogCaptureFixture, token: str) -> None:
     fields = {"Authorization": f"Bearer {token}", "Content_Encoding": "gzip"}
     async with bridge.connection() as (reader, writer):
         writer.write(tcp.request(bridge, Content_Length=2000, **fields))

@@ -24,24 +24,25 @@ def test_an_estimate_is_never_later_than_the_clock_of_the_editor() -> None:
             assert late > -0.05
 
 
-def test_the_best_sample_of_the_window_is_used() -> None:
+def sampled(*samples: tuple[float, float, int]) -> EditorClock:
+    """A clock with samples: seconds before and after, and seconds of the editor."""
     clock = EditorClock()
-    clock.sample(10.0, 10.001, 110 * NS)
-    clock.sample(11.0, 14.0, 111 * NS)
+    for before, after, seconds in samples:
+        clock.sample(before, after, seconds * NS)
+    return clock
+
+
+def test_the_best_sample_of_the_window_is_used() -> None:
+    clock = sampled((10.0, 10.001, 110), (11.0, 14.0, 111))
     assert abs(clock.to_editor(20.0) - (120 * NS - 1_000_000)) < 1000
 
 
 def test_a_clock_that_stopped_while_the_editor_slept_is_corrected_by_the_next_sample() -> None:
-    clock = EditorClock()
-    clock.sample(10.0, 10.001, 110 * NS)
-    clock.sample(70.0, 70.001, 120 * NS)
-    assert clock.to_editor(70.001) <= 120 * NS
+    assert sampled((10.0, 10.001, 110), (70.0, 70.001, 120)).to_editor(70.001) <= 120 * NS
 
 
 def test_a_clock_that_ran_while_we_slept_is_corrected_by_the_next_sample() -> None:
-    clock = EditorClock()
-    clock.sample(10.0, 10.001, 110 * NS)
-    clock.sample(11.0, 11.001, 500 * NS)
+    clock = sampled((10.0, 10.001, 110), (11.0, 11.001, 500))
     assert abs(clock.to_editor(11.001) - 500 * NS) < 1000
 
 
@@ -56,6 +57,5 @@ def test_old_samples_expire() -> None:
 
 
 def test_a_converted_time_converts_back() -> None:
-    clock = EditorClock()
-    clock.sample(10.0, 10.0, 110 * NS)
+    clock = sampled((10.0, 10.0, 110))
     assert abs(clock.to_local(clock.to_editor(42.0)) - 42.0) < 1e-6

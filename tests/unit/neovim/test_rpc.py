@@ -159,9 +159,7 @@ async def test_the_end_of_the_channel_fails_pending_and_later_requests(line: Lin
         b"\x91" * 2000 + b"\x01",  # too deep
     ],
 )
-async def test_invalid_data_closes_the_channel(
-    line: Line, data: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_invalid_data_ends_channels(line: Line, data: bytes, caplog: pytest.LogCaptureFixture) -> None:
     future = line.channel.request("a", (), soon())
     line.peer.writer.write(data)
     async with asyncio.timeout(10):

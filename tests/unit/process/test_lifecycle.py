@@ -183,9 +183,7 @@ async def test_a_port_that_is_in_use_is_an_error_without_the_fallback(nvim: Nvim
         pytest.param({"MCP_PORT": "many"}, "MCP_PORT", marks=pytest.mark.slow),
     ],
 )
-async def test_an_error_names_the_variable(
-    start: Start, variables: dict[str, str | None], named: str
-) -> None:
+async def test_errors_name_the_variable(start: Start, variables: dict[str, str | None], named: str) -> None:
     """Exit code 1, no traceback."""
     code, err = await (await start("/nonexistent", **variables)).end(10)
     assert code == 1

@@ -75,9 +75,7 @@ def test_a_tool_call_is_repeated_only_if_it_cannot_have_run(connect: Connect) ->
         assert "unknown" in got["error"]["message"] if id_ == 2 else "result" in got
 
 
-def test_an_unanswered_initialize_is_answered_offline(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_late_initialize_is_answered_offline(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.2, raising=False)
     released = threading.Event()
 
@@ -188,9 +186,7 @@ def test_several_signals_end_the_process_cleanly(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-def test_an_absent_editor_is_searched_for_less_often(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_absent_editor_is_searched_for_rarely(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pumps, "RETRY_SECONDS", 0.01)
     client = connect()
     client.bridge.stop()
@@ -277,9 +273,7 @@ def test_requests_wait_for_an_editor_together(connect: Connect, monkeypatch: pyt
     check_answered(client)
 
 
-def test_requests_wait_for_a_blocked_bridge_together(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_wait_for_a_bridge_together(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pumps, "OPEN_SECONDS", 0.5)
     silent, over = threading.Event(), threading.Event()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,19 +20,11 @@ CLIENT = {"name": "client", "version": "1"}
 VERSION = "2025-11-25"
 TOKEN = "token"
 
-
-class Clock:
-    """Unix time that the test sets."""
-
-    def __init__(self) -> None:
-        self.now = time.time()
-
-    def __call__(self) -> float:
-        return self.now
+Clock = Callable[[], float]
 
 
-def make(directory: Path | None, token: str = TOKEN, clock: Clock | None = None) -> SessionStore:
-    return SessionStore(token, directory, clock or Clock())
+def make(directory: Path | None, token: str = TOKEN, clock: Clock = time.time) -> SessionStore:
+    return SessionStore(token, directory, clock)
 
 
 @pytest.mark.parametrize(
@@ -74,15 +67,15 @@ def test_a_health_proof_is_never_a_key() -> None:
 
 
 def test_deleted_and_expired_sessions_are_gone_for_every_bridge(tmp_path: Path) -> None:
-    clock = Clock()
-    first, second = make(tmp_path, clock=clock), make(tmp_path, clock=clock)
+    now = [time.time()]
+    first, second = (make(tmp_path, clock=lambda: now[0]) for _ in range(2))
     deleted, kept = (first.save(key, VERSION, CLIENT, {}) for key in "ab")
     assert second.read(deleted) is not None
     first.delete(deleted)
-    clock.now += MAX_AGE_SECONDS
+    now[0] += MAX_AGE_SECONDS
     assert (first.read(deleted), second.read(deleted)) == (None, None)
     assert second.read(kept) is not None
-    clock.now += 1
+    now[0] += 1
     assert second.read(kept) is None
 
 

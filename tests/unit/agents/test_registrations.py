@@ -99,6 +99,11 @@ async def becomes(bridge: Served, state: str, fault: str = "") -> None:
     await eventually(lambda: any(e["state"] == state and fault in e["fault"] for e in states(bridge)))
 
 
+async def register(bridge: Served, opencode: OpenCode, **more: Any) -> None:
+    want(bridge, opencode.url, **more)
+    await becomes(bridge, "connected")
+
+
 @asynccontextmanager
 async def agent_of(config: dict[str, Any]) -> AsyncIterator[Agent]:
     """A client with the URL and token that the server received."""
@@ -107,8 +112,7 @@ async def agent_of(config: dict[str, Any]) -> AsyncIterator[Agent]:
 
 
 async def test_a_server_gets_a_separate_token_for_the_tools(bridge: Served, opencode: OpenCode) -> None:
-    want(bridge, opencode.url, headers={"Authorization": "Basic x"})
-    await becomes(bridge, "connected")
+    await register(bridge, opencode, headers={"Authorization": "Basic x"})
     assert {headers["Authorization"] for _, _, headers, _ in opencode.requests} == {"Basic x"}
     assert TOKEN not in json.dumps(opencode.configs)
     async with agent_of(opencode.configs[0]) as agent:
@@ -122,8 +126,7 @@ async def test_a_server_gets_a_separate_token_for_the_tools(bridge: Served, open
 
 
 async def test_the_token_is_revoked_when_the_registration_ends(bridge: Served, opencode: OpenCode) -> None:
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     async with agent_of(opencode.configs[0]) as agent:
         await agent.initialize()
         want(bridge)
@@ -141,8 +144,7 @@ async def test_a_registration_that_ends_too_early_is_removed(bridge: Served, ope
 
 
 async def test_a_process_that_takes_the_port_gets_no_valid_token(bridge: Served, opencode: OpenCode) -> None:
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     await opencode.stop()
     await becomes(bridge, "waiting", "nothing listens there")
     async with agent_of(opencode.configs[0]) as agent:
@@ -150,8 +152,7 @@ async def test_a_process_that_takes_the_port_gets_no_valid_token(bridge: Served,
 
 
 async def test_a_restarted_server_is_registered_with_a_new_token(bridge: Served, opencode: OpenCode) -> None:
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     opencode.entries.clear()
     await eventually(lambda: len(opencode.configs) == 2)
     first, second = (config["headers"]["Authorization"] for config in opencode.configs)
@@ -169,15 +170,13 @@ async def test_checks_of_an_unreachable_server_stop_until_it_is_configured_again
     await eventually(lambda: not registration._wake.is_set())
     count = len(opencode.requests)
     opencode.wrong = None
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     assert count == 1
 
 
 async def test_a_server_is_registered_again_after_its_disconnect(bridge: Served, opencode: OpenCode) -> None:
     """Its own entry is not mistaken for a foreign one."""
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     opencode.seconds = 0.5
     for _ in range(3):
         want(bridge)
@@ -199,8 +198,7 @@ async def test_an_entry_of_another_program_is_kept(bridge: Served, opencode: Ope
 
 async def test_an_entry_of_an_earlier_bridge_is_replaced(bridge: Served, opencode: OpenCode) -> None:
     opencode.entries["nvim-tools"] = "connected"
-    want(bridge, opencode.url, registered=True)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode, registered=True)
     assert len(opencode.configs) == 1
 
 
@@ -254,7 +252,6 @@ async def test_only_loopback_addresses_are_accepted(bridge: Served) -> None:
 
 
 async def test_the_end_of_the_bridge_ends_the_registration(bridge: Served, opencode: OpenCode) -> None:
-    want(bridge, opencode.url)
-    await becomes(bridge, "connected")
+    await register(bridge, opencode)
     await bridge.agents.disconnect()
     assert opencode.entries["nvim-tools"] == "disabled"

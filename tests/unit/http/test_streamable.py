@@ -8,7 +8,7 @@ import base64
 import pytest
 
 from tests.support.memory import reporting
-from tests.support.served import LEGACY, Served, events, next_event, served
+from tests.support.served import LEGACY, Served, events, eventually, next_event, served
 
 CHANGED = "notifications/tools/list_changed"
 
@@ -146,16 +146,15 @@ async def test_a_burst_of_changes_is_announced_once_on_the_open_or_the_next_stre
 async def test_a_session_has_one_stream(bridge: Served) -> None:
     """A second GET is 409 until the first connection has closed."""
     session = await bridge.initialize()
+
+    async def has_status(status: int) -> bool:
+        async with await bridge.get(session) as response:
+            return response.status == status
+
     first = await bridge.get(session)
-    async with await bridge.get(session) as response:
-        assert response.status == 409
+    assert await has_status(409)
     first.close()
-    async with asyncio.timeout(10):
-        while True:
-            async with await bridge.get(session) as response:
-                if response.status == 200:
-                    break
-            await asyncio.sleep(0.01)
+    await eventually(lambda: has_status(200))
 
 
 async def test_resuming_a_response_lost_in_a_restart_ends_with_an_error(bridge: Served) -> None:

@@ -3,27 +3,14 @@
 //
 // node ai_sdk.mjs http|sse stateless|sessions URL     (environment: TOKEN, NPM)
 
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { pathToFileURL } from 'node:url'
+import { load, order, requestInit, say } from './sdk.mjs'
 
 const [type, era, url] = process.argv.slice(2)
-const say = (value) => console.log(JSON.stringify(value))
-const orders = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-
-// These packages are modules only, which are not searched for anywhere but beside this file.
-function load(name) {
-  const folder = join(process.env.NPM, name)
-  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  return import(pathToFileURL(join(folder, exports['.'].import)))
-}
-
 const { createMCPClient, ElicitationRequestSchema } = await load('@ai-sdk/mcp')
 const { asSchema, generateText, jsonSchema, stepCountIs } = await load('ai')
 
 const client = await createMCPClient({
-  transport: { type, url, headers: { Authorization: `Bearer ${process.env.TOKEN}` } },
+  transport: { type, url, ...requestInit },
   protocolVersionDiscovery: era === 'stateless',
   capabilities: { elicitation: {} },
 })
@@ -72,7 +59,7 @@ const held = tools.nvim_hold.execute({}, { ...options, abortSignal: abort.signal
   () => 'a result',
   () => 'nothing',
 )
-if ((await orders.next()).value !== 'abort') throw new Error('told something else')
+await order('abort')
 abort.abort()
 say(await held)
 

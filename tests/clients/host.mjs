@@ -3,25 +3,11 @@
 //
 // node host.mjs v1|v2 http|sse URL     (environment: TOKEN, NPM)
 
-import { createRequire } from 'node:module'
+import { loadSdk, require, requestInit, say } from './sdk.mjs'
 
 const [version, transportKind, url] = process.argv.slice(2)
-const require = createRequire(process.env.NPM)
 const { z } = require('zod')
-
-function load() {
-  if (version === 'v2') return require('@modelcontextprotocol/client')
-  const sdk = '@modelcontextprotocol/sdk'
-  return {
-    ...require(`${sdk}/client/index.js`),
-    ...require(`${sdk}/client/streamableHttp.js`),
-    ...require(`${sdk}/client/sse.js`),
-    ...require(`${sdk}/types.js`),
-  }
-}
-
-const sdk = load()
-const say = (value) => console.log(JSON.stringify(value))
+const sdk = loadSdk(version)
 const [READ, LIST] = ['ai.nimblebrain/resources/read', 'ai.nimblebrain/resources/list']
 const declared = {
   read: { enabled: true, range: false, maxSize: 10485760 },
@@ -54,9 +40,8 @@ const filter = z.object({ scheme: z.string().optional(), mimeType: z.string().op
 answer(READ, z.object({ uri: z.string() }), read)
 answer(LIST, z.object({ _meta: z.object({ filter: filter.partial().optional() }).optional() }).optional(), list)
 
-const headers = { Authorization: `Bearer ${process.env.TOKEN}` }
 const Transport = transportKind === 'sse' ? sdk.SSEClientTransport : sdk.StreamableHTTPClientTransport
-const transport = new Transport(new URL(url), { requestInit: { headers } })
+const transport = new Transport(new URL(url), { requestInit })
 await client.connect(transport)
 
 const call = async (name, args) => (await client.callTool({ name: `nvim_${name}`, arguments: args })).content[0].text

@@ -3,31 +3,10 @@
 //
 // node typescript.mjs v1|v2 http|sse legacy|auto|pin URL     (environment: TOKEN, NPM)
 
-import { createRequire } from 'node:module'
-import { createInterface } from 'node:readline'
+import { loadSdk, order, requestInit, say } from './sdk.mjs'
 
 const [version, transportKind, mode, url] = process.argv.slice(2)
-const require = createRequire(process.env.NPM)
-const orders = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-
-const say = (value) => console.log(JSON.stringify(value))
-
-async function order(expected) {
-  const { value } = await orders.next()
-  if (value !== expected) throw new Error(`told ${value}, not ${expected}`)
-}
-
-function load() {
-  if (version === 'v2') return require('@modelcontextprotocol/client')
-  const sdk = '@modelcontextprotocol/sdk'
-  return {
-    ...require(`${sdk}/client/index.js`),
-    ...require(`${sdk}/client/streamableHttp.js`),
-    ...require(`${sdk}/client/sse.js`),
-  }
-}
-
-const { Client, StreamableHTTPClientTransport, SSEClientTransport } = load()
+const { Client, StreamableHTTPClientTransport, SSEClientTransport } = loadSdk(version)
 
 let changed
 const change = new Promise((resolve) => (changed = resolve))
@@ -55,9 +34,8 @@ async function failure(promise) {
   }
 }
 
-const headers = { Authorization: `Bearer ${process.env.TOKEN}` }
 const Transport = transportKind === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport
-const transport = new Transport(new URL(url), { requestInit: { headers } })
+const transport = new Transport(new URL(url), { requestInit })
 await client.connect(transport)
 say({
   server: client.getServerVersion().name,

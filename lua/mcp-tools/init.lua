@@ -184,7 +184,8 @@ end
 --- `cb` is called once, with `{ completed = true, answers = { { question = …, answer = … }, … } }`. An answer is a
 --- string, or a list of strings for `multiselect`. If the user cancels the interview, `completed` is false.
 ---@param questions mcp-tools.InterviewQuestion[] `{ { question = …, choices = { … }, multiselect = true }, … }`
----@param opts? { from: string? } `from`: name shown as the origin of the questions
+---@param opts? { from: string?, session: string? } `from`: name shown as the origin of the questions; `session`: whose
+---  interviews are counted together, since at most 8 may be open
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
 ---@return { cancel: fun(self): boolean } handle cancels the request
 function M.interview(questions, opts, cb)
@@ -193,7 +194,8 @@ function M.interview(questions, opts, cb)
   validate('opts', opts, 'table', true)
   validate('opts.from', opts and opts.from, 'string', true)
   validate('cb', cb, 'callable')
-  return require('mcp-tools.ui.interview').ask(questions, opts and opts.from, cb)
+  validate('opts.session', opts and opts.session, 'string', true)
+  return require('mcp-tools.ui.interview').ask(questions, opts or {}, cb)
 end
 
 --- Continues a call with a Python function, in the worker process of Python tools. Its result or exception ends the

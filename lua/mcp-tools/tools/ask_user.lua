@@ -1,5 +1,6 @@
 --- Asks the user questions.
 
+local identity = require('mcp-tools.util.session').identity
 local mcp_tools = require('mcp-tools')
 
 return {
@@ -45,7 +46,7 @@ return {
   execute = function(ctx, args)
     local name = ctx.client.name
     local from = name and ('a client called "%s"'):format(name) or ('the caller ' .. ctx.host)
-    local handle = mcp_tools.interview(args.questions, { from = from }, ctx)
+    local handle = mcp_tools.interview(args.questions, { from = from, session = identity(ctx) }, ctx)
     ctx:on_cancel(function()
       handle:cancel()
     end)

@@ -63,6 +63,24 @@ function M.limit(burst, per_second)
   end
 end
 
+--- Maximum number of questions, or of reviews, that wait for the user, in all and per session.
+local MAX_WAITING, MAX_PER_SESSION = 32, 8
+
+--- Returns how many wait for the user if a client may not add one: too many do, in all or of this client.
+---@param clients any[] who each one that waits is from
+---@param own any the same of the client
+---@param name string what waits, in the plural
+---@return string? count such as "8 reviews of this session"
+function M.crowd(clients, own, name)
+  local count = #vim.tbl_filter(function(client)
+    return vim.deep_equal(client, own)
+  end, clients)
+  if count >= MAX_PER_SESSION then
+    return ('%d %s of this session'):format(count, name)
+  end
+  return #clients >= MAX_WAITING and ('%d %s'):format(#clients, name) or nil
+end
+
 -- Owners of work that outlives its call, within a project: a session or, for a client without sessions, its name ------
 
 ---@class mcp-tools.Owner

@@ -5,6 +5,7 @@
 local config = require('mcp-tools.config')
 local errors = require('mcp-tools.errors')
 local log = require('mcp-tools.log')
+local sessions = require('mcp-tools.util.session')
 local source = require('mcp-tools.registry.source')
 local texts = require('mcp-tools.editor.review.texts')
 local timer = require('mcp-tools.util.timer')
@@ -12,9 +13,6 @@ local timer = require('mcp-tools.util.timer')
 local api = vim.api
 
 local M = {}
-
---- Maximum number of open reviews, in all and per session; further ones end immediately as busy.
-local MAX_OPEN, MAX_PER_SESSION = 32, 8
 
 ---@class mcp-tools.ReviewFile
 ---@field path string absolute
@@ -317,18 +315,12 @@ end
 ---@param key string key of the new review; it replaces an earlier one
 ---@return string? why includes what the agent should do
 function M.busy(client, key)
-  local count, own = 0, 0
+  local clients, older = {}, M.find(client, key)
   for _, review in ipairs(all) do
-    local is_own = vim.deep_equal(review.client, client)
-    if not (is_own and review.key == key) then
-      count, own = count + 1, own + (is_own and 1 or 0)
-    end
+    table.insert(clients, review ~= older and review.client or nil)
   end
-  local text = '%d reviews%s are already waiting for the user; propose it again after some are decided'
-  if own >= MAX_PER_SESSION then
-    return text:format(own, ' of this session')
-  end
-  return count >= MAX_OPEN and text:format(count, '') or nil
+  local count = sessions.crowd(clients, client, 'reviews')
+  return count and count .. ' are already waiting for the user; propose it again after some are decided'
 end
 
 --- Moves a review to the end of the queue.

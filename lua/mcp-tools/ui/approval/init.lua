@@ -6,14 +6,12 @@ local answers = require('mcp-tools.approval.answers')
 local errors = require('mcp-tools.errors')
 local notify = require('mcp-tools.notify')
 local reviews = require('mcp-tools.editor.review')
+local sessions = require('mcp-tools.util.session')
 local timer = require('mcp-tools.util.timer')
 
 local uv = vim.uv
 
 local M = {}
-
---- Maximum number of open questions.
-M.MAX_OPEN = 8
 
 --- Askers in the editor by the value of the option `ui.approval`.
 ---@type table<string, fun(): mcp-tools.Asker>
@@ -165,10 +163,12 @@ function M.ask(asked, answer)
     Question.notify_denied(call, 'was denied: ' .. why)
     return answer(nil, answers.denial(call, why, 'unanswered'), 'nobody to ask')
   end
-  local count = #M.list()
-  if count >= M.MAX_OPEN then
-    local text = ('%d questions for approval are open; try again later'):format(count)
-    return answer(nil, errors.new('busy', text), 'busy')
+  local clients = vim.tbl_map(function(question)
+    return sessions.identity(question.call) or false
+  end, open)
+  local count = sessions.crowd(clients, sessions.identity(call) or false, 'questions for approval')
+  if count then
+    return answer(nil, errors.new('busy', count .. ' are open; try again later'), 'busy')
   end
   call:move('ask')
   M.add(Question.new(asked, askers, answer), options.approval.timeout)

@@ -5,15 +5,14 @@ local errors = require('mcp-tools.errors')
 local float = require('mcp-tools.ui.interview.float')
 local log = require('mcp-tools.log')
 local notify = require('mcp-tools.notify')
+local sessions = require('mcp-tools.util.session')
 
 local M = {}
-
---- Maximum number of open interviews.
-local MAX_OPEN = 8
 
 ---@class mcp-tools.Interview
 ---@field answers mcp-tools.Answers
 ---@field from string? who asks
+---@field session string? whose interviews are counted together
 ---@field waiting integer number of interviews behind it
 ---@field why_not string? why the next question is not shown
 ---@field entered boolean? see mcp-tools.FloatSubject
@@ -85,18 +84,22 @@ end
 
 --- Starts an interview. `cb` is called once, asynchronously; after `cancel` it is not called.
 ---@param questions mcp-tools.InterviewQuestion[]
----@param from string? who asks
+---@param opts { from: string?, session: string? }
 ---@param cb fun(result: mcp-tools.InterviewResult?, err: mcp-tools.Error?)
 ---@return { cancel: fun(self): boolean } handle
-function M.ask(questions, from, cb)
-  local interview = setmetatable({ from = from, waiting = 0, cb = cb }, Interview)
+function M.ask(questions, opts, cb)
+  local interview = setmetatable({ from = opts.from, session = opts.session, waiting = 0, cb = cb }, Interview)
   local fault, err = answers.fault(questions), nil
+  local clients = vim.tbl_map(function(other)
+    return other.session or false
+  end, open)
+  local count = sessions.crowd(clients, opts.session or false, 'interviews')
   if fault then
     err = errors.new('validation_error', fault)
   elseif #vim.api.nvim_list_uis() == 0 then
     err = errors.new('capability_missing', 'nobody can be asked: the editor has no UI')
-  elseif #open >= MAX_OPEN then
-    err = errors.new('busy', ('%d interviews are open; try again later'):format(#open))
+  elseif count then
+    err = errors.new('busy', count .. ' are open; try again later')
   end
   if err then
     vim.schedule(function()

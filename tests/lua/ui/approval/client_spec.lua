@@ -30,7 +30,7 @@ local function ask(opts)
   local function receive(_, call) table.insert(sent, call.inputs and vim.json.decode(call.inputs.json) or 'withdrawn') end
   local call = executor:execute('x', opts.args or {}, {
     host = 'mcp',
-    session = 's1',
+    session = opts.session or 's1',
     client = { name = 'c' },
     capabilities = opts.capabilities or { elicitation = {} },
     listener = { inputs = receive },
@@ -69,14 +69,26 @@ describe('the client', function()
     end
   end)
 
-  it('is included in the number of open questions', function()
-    approval.MAX_OPEN = 2
-    ask()
-    local second, sent = ask()
-    t.eq('busy', ask().outcome.error.code)
-    choose(second, sent, 'deny')
+  it('has 8 open questions at most, and leaves room for other sessions', function()
+    local first, sent = ask()
+    for _ = 2, 8 do
+      ask()
+    end
+    local err = ask().outcome.error
+    t.eq('busy', err.code)
+    t.matches('8 questions for approval of this session', err.message)
+    t.eq('waiting_approval', (ask({ session = 's2' })).state)
+    choose(first, sent, 'deny')
     t.eq('waiting_approval', (ask()).state)
-    approval.MAX_OPEN = 8
+    for i = 3, 4 do
+      for _ = 1, 8 do
+        ask({ session = 's' .. i })
+      end
+    end
+    for _ = 1, 8 do
+      err = ask({ session = 's5' }).outcome or err
+    end
+    t.matches('^32 questions for approval are open', err.error.message)
   end)
 end)
 

@@ -51,6 +51,27 @@ describe('an editor without a user', function()
   end)
 end)
 
+it('8 interviews of a session may be open, besides those of others', function()
+  local uis, handles = vim.api.nvim_list_uis, {}
+  vim.api.nvim_list_uis = t.returns({ {} })
+  local function ask(session)
+    local fault
+    local function ended(_, err) fault = err end
+    table.insert(handles, mcp_tools.interview({ { question = 'a' } }, { session = session }, ended))
+    vim.wait(20, function() return fault end)
+    return fault
+  end
+  for _ = 1, 8 do
+    t.eq(nil, ask('s1'))
+  end
+  t.fails('busy', '8 interviews of this session are open', nil, ask('s1'))
+  t.eq({ nil, nil, 10 }, { ask('s2'), ask(), interview.count() })
+  for _, handle in ipairs(handles) do
+    handle:cancel()
+  end
+  vim.api.nvim_list_uis = uis
+end)
+
 it('faults of questions have the number of the question', function()
   for _, case in ipairs({
     { {}, 'questions array is required and must not be empty' },

@@ -61,13 +61,6 @@ class Bridge:
     async def pid(self) -> int:
         return int(await self.nvim.lua("return require('mcp-tools').status().pid"))
 
-    async def alive(self) -> bool:
-        try:
-            os.kill(await self.pid(), 0)
-        except ProcessLookupError:
-            return False
-        return True
-
 
 Start = Callable[..., Awaitable[Bridge]]
 """A fixture that starts a bridge."""

@@ -19,6 +19,7 @@ from typing import Any
 from . import processes
 from .bridge import ready
 from .nvim import ROOT, Nvim, Spawn
+from .shared import memory_of
 
 PROGRAM = [sys.executable, str(ROOT / "bridge" / "mcp_tools_nvim"), "stdio"]
 INIT = f"""
@@ -58,7 +59,7 @@ class Tally:
     twice: int = 0
     wrong: list[str] = field(default_factory=list)
     turns: Counter[str] = field(default_factory=Counter)
-    memory: list[tuple[float, float, float]] = field(default_factory=list)
+    memory: list[tuple[float, ...]] = field(default_factory=list)
 
     @property
     def calls(self) -> int:
@@ -172,14 +173,6 @@ def plain(text: str) -> str:
     return re.sub(r"/\S+", "PATH", re.sub(r"\d+", "N", text))
 
 
-def megabytes(pid: int) -> float:
-    """Memory of a process in MB, or 0 if unknown."""
-    with contextlib.suppress(OSError):
-        found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-        return int(found[1]) / 1000 if found else 0.0
-    return 0.0
-
-
 @contextlib.asynccontextmanager
 async def relayed(directory: Path, env: dict[str, str], tally: Tally) -> AsyncIterator[Client]:
     """A client in a directory, whose command must end with its stdin."""
@@ -250,7 +243,7 @@ async def run(
                 turn += 1
                 tally.turns[act.__name__] += 1
                 pids = (client.process.pid, await stage.bridge(), stage.nvim.process.pid)
-                tally.memory.append((megabytes(pids[0]), megabytes(pids[1]), megabytes(pids[2])))
+                tally.memory.append(tuple(memory_of(pid) / 1000 for pid in pids))
                 report(tally)
             await asyncio.sleep(every)
         finally:

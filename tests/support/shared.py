@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import urllib.request
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -92,11 +93,10 @@ def open_files(pid: int) -> int | None:
 
 def memory_of(pid: int) -> int:
     """Resident kB of a process; 0 if unknown."""
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-    except FileNotFoundError:
-        return 0
+    with contextlib.suppress(OSError):
+        found = re.search(r"^VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return int(found[1]) if found else 0
+    return 0
 
 
 async def settled(bridge: Bridge, pid: int, files: int | None) -> None:

@@ -219,7 +219,7 @@ local function push(ctx, client, bufnr, over)
   if is_fresh(client, bufnr) and is_quiet() then
     return 'yes'
   end
-  local reading = lsp.reading(client)
+  local reading = lsp.why_indexing(client)
   if reading then
     return 'no', reading
   elseif is_fresh(client, bufnr) then

@@ -1,7 +1,5 @@
---- Approval text of calls that language servers answer: why the call is certain to fail, or the diff of a preview while
---- the texts are unchanged.
----
---- `refusal` loads no file and asks no server: a file that is not open may get a server when it is.
+--- Approval texts of tools that use language servers: the diff of a preview, which is cached while the texts are
+--- unchanged. `refusal` returns the error of a call that is certain to fail.
 
 local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
@@ -19,7 +17,7 @@ local api = vim.api
 
 local M = {}
 
---- Returns why the servers of a file cannot change it, or cannot at a position.
+--- Returns the error of a change that is certain to fail. Loads no file: a closed file may have a server once loaded.
 ---@param args { path: string?, bufnr: integer?, line: integer?, column: integer?, symbol: string? }
 ---@param method string
 ---@return mcp-tools.Error? err
@@ -56,37 +54,37 @@ local function state_of(bufnr, path)
   return stat and ('%d.%d %d %d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size, stat.ino) or ''
 end
 
---- Identifies a change by its arguments. The cursor is part of it where it is the place, since it may move.
----@param what string
+--- Identifies a change by its arguments, and by the cursor if they give no position.
+---@param operation string LSP method or tool name
 ---@param args table
 ---@return string
-local function key_of(what, args)
-  local known = vim.tbl_extend('force', args, { preview = false, timeout_ms = 0 })
+local function key_of(operation, args)
+  local identity = vim.tbl_extend('force', args, { preview = false, timeout_ms = 0 })
   if not (args.line or args.symbol or args.apply or args.new_path) then
-    known.cursor = { api.nvim_get_current_buf(), unpack(api.nvim_win_get_cursor(0)) }
+    identity.cursor = { api.nvim_get_current_buf(), unpack(api.nvim_win_get_cursor(0)) }
   end
-  return what .. canonical_json.text(known)
+  return operation .. canonical_json.text(identity)
 end
 
 --- Remembers the diff of a preview.
----@param what string
+---@param operation string
 ---@param args table
 ---@param diff string
 ---@param ticks table<integer, integer> buffer → changedtick of the texts in the diff
-function M.keep(what, args, diff, ticks)
+function M.keep(operation, args, diff, ticks)
   local states = {}
   for bufnr, tick in pairs(ticks) do
     local path = api.nvim_buf_is_valid(bufnr) and api.nvim_buf_get_name(bufnr) or ''
     states[bufnr] = { path = path, tick = tick, on_disk = state_of(-1, path) }
   end
-  kept:set(key_of(what, args), { diff = diff, states = states })
+  kept:set(key_of(operation, args), { diff = diff, states = states })
 end
 
----@param what string
+---@param operation string
 ---@param args table
 ---@return string?
-local function valid_diff(what, args)
-  local found = kept:get(key_of(what, args))
+local function valid_diff(operation, args)
+  local found = kept:get(key_of(operation, args))
   for bufnr, known in pairs(found and found.states or {}) do
     local now = state_of(bufnr, known.path)
     if now ~= known.tick and now ~= known.on_disk then
@@ -97,15 +95,15 @@ local function valid_diff(what, args)
 end
 
 --- Returns the approval text of a call: the diff, or `text` while a preview computes it.
----@param what string
+---@param operation string
 ---@param args table
 ---@param text string shown until the diff is known
 ---@param run fun(ctx: mcp-tools.Ctx, args: table): table?, mcp-tools.Error?
 ---@param again? fun(err: mcp-tools.Error?) called when the diff is known
 ---@return string?
 ---@return mcp-tools.Error? err
-function M.preview(what, args, text, run, again)
-  local diff = valid_diff(what, args)
+function M.preview(operation, args, text, run, again)
+  local diff = valid_diff(operation, args)
   if diff then
     return edit_preview.shown(diff)
   end

@@ -1,4 +1,4 @@
---- Arguments that LSP tools share, a file and a position in it, and the place that they mean.
+--- Arguments of LSP tools that identify a symbol or a position, and the functions that resolve them.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -10,7 +10,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- A symbol of the project, or the name at a place.
+--- Identifies a symbol by its name path, or by a line that contains it.
 local SYMBOL = {
   symbol = {
     type = 'string',
@@ -18,7 +18,7 @@ local SYMBOL = {
     minLength = 1,
   },
   path = { type = 'string', description = 'File or directory' },
-  line = { type = 'integer', description = 'Line where it is used', minimum = 1 },
+  line = { type = 'integer', description = 'Line that contains the symbol', minimum = 1 },
   column = { type = 'integer', description = '1-based column, in characters', minimum = 1, hidden = true },
   bufnr = { type = 'integer', description = 'Buffer number', minimum = 0, hidden = true },
 }
@@ -88,7 +88,7 @@ local function places_of(bufnr, word, limit, first, last)
   return list
 end
 
---- Returns the place that `line`, `column` and `symbol` mean; by default the cursor.
+--- Resolves `line`, `column` and `symbol` in a buffer, without asking a server. Default: the cursor.
 ---@param bufnr integer loaded
 ---@param args { line: integer?, column: integer?, symbol: string? }
 ---@return mcp-tools.lsp.Place? place
@@ -122,30 +122,30 @@ function M.where(bufnr, args)
   return { line = line, column = args.column, text = text }
 end
 
----@class mcp-tools.lsp.Spot: mcp-tools.lsp.Place a place in a loaded buffer
+---@class mcp-tools.lsp.Spot: mcp-tools.lsp.Place with its loaded buffer and the path to show
 ---@field bufnr integer
 ---@field path string
 ---@field line integer
 ---@field column integer
 ---@field text string
 
---- Methods with an answer for a name and none for a comment.
-local ABOUT_NAMES = { 'textDocument/documentHighlight', 'textDocument/definition' }
---- Maximum number of places that the server is asked about.
+--- Methods that return a result for an identifier, but not for a word in a comment.
+local IDENTIFIER_METHODS = { 'textDocument/documentHighlight', 'textDocument/definition' }
+--- Maximum number of places for which the server is asked.
 local MAX_ASKED = 20
 
---- Returns the first place of a name at which a server finds one. The first match in the text may be a comment, for
---- which a server would answer that there are no references.
+--- Returns the first place of a name that the server recognizes as an identifier: the first match in the text may be in
+--- a comment.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer loaded
 ---@param symbol string
 ---@return mcp-tools.lsp.Place? place
 ---@return mcp-tools.Error? err
-local function used(ctx, bufnr, symbol)
-  for _, method in ipairs(ABOUT_NAMES) do
+local function find_identifier(ctx, bufnr, symbol)
+  for _, method in ipairs(IDENTIFIER_METHODS) do
     if #clients.of(bufnr, method) > 0 then
       for _, place in ipairs(places_of(bufnr, last_name(symbol), MAX_ASKED)) do
-        local result, err = lsp.request(ctx, bufnr, method, lsp.place(bufnr, place.line, place.column))
+        local result, err = lsp.request(ctx, bufnr, method, lsp.position_params(bufnr, place.line, place.column))
         if result or err then
           return result and place or nil, err
         end
@@ -156,7 +156,7 @@ local function used(ctx, bufnr, symbol)
   return M.where(bufnr, { symbol = symbol })
 end
 
---- Returns the place that arguments mean.
+--- Loads the file that arguments name, and resolves the position in it.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return mcp-tools.lsp.Spot? spot
@@ -168,7 +168,7 @@ function M.spot(ctx, args)
   end
   local place
   if args.symbol and not args.line then
-    place, err = used(ctx, target.bufnr, args.symbol)
+    place, err = find_identifier(ctx, target.bufnr, args.symbol)
   else
     place, err = M.where(target.bufnr, args)
   end

@@ -1,4 +1,4 @@
---- Language clients: those of a buffer, and one interface to their functions in all versions of Neovim.
+--- LSP clients of a buffer, and wrappers of their functions for all supported versions of Neovim.
 
 local errors = require('mcp-tools.errors')
 local server_state = require('mcp-tools.editor.lsp.server_state')
@@ -22,7 +22,7 @@ local function call(client, name, ...)
   return client[name](...)
 end
 
---- Returns the clients that are, or are about to be, attached to a buffer; without a buffer, all.
+--- Returns the clients that are attached to a buffer or still initializing; without a buffer, all.
 ---@param bufnr? integer
 ---@return vim.lsp.Client[] by id
 function M.starting(bufnr)
@@ -33,14 +33,14 @@ function M.starting(bufnr)
   return list
 end
 
---- Maximum wait for a server to appear for a new file, ns: some configurations look for the root directory first.
+--- Maximum wait for the first server of a loaded file, ns: some configurations first search for the root directory.
 local APPEARS_NS = 300e6
 --- Maximum wait for the answer to `initialize`, ms.
 local INITIALIZED_MS = 20000
 --- How long the absence of a server is remembered, ns.
 local SERVERLESS_NS = 300e9
 
---- Filetype and directory for which no server appeared → ns.
+--- Filetype and directory → time at which no server had started, ns.
 ---@type table<string, integer>
 local serverless = {}
 
@@ -60,7 +60,7 @@ local function may_appear(bufnr)
     and not (since and vim.uv.hrtime() - since < SERVERLESS_NS)
 end
 
---- Remembers that no server appeared for a buffer, until the next server starts.
+--- Records that no server started for a buffer. The record is cleared when a server attaches to any buffer.
 ---@param bufnr integer loaded
 local function note_serverless(bufnr)
   if next(serverless) == nil then
@@ -99,8 +99,8 @@ end
 ---@return vim.lsp.Client[] by id
 function M.of(bufnr, method)
   return vim.tbl_filter(function(client)
-    local alive = client.initialized and not M.is_stopped(client)
-    return alive and (not method or M.supports(client, method, bufnr))
+    local is_running = client.initialized and not M.is_stopped(client)
+    return is_running and (not method or M.supports(client, method, bufnr))
   end, M.starting(bufnr))
 end
 
@@ -122,7 +122,7 @@ function M.pull_identifiers(client, bufnr)
   return #list > 0 and list or { false }
 end
 
---- Sends a request. `cb` is called on the main loop, and never when the server dies.
+--- Sends a request. `cb` is called on the main loop, but not if the server exits first.
 ---@param client vim.lsp.Client
 ---@param method string
 ---@param params table?
@@ -174,7 +174,7 @@ function M.roots(client)
   return roots
 end
 
---- Returns the error for a buffer without a server that can answer.
+--- Returns the error for a buffer that has no server, or none that supports the method.
 ---@param bufnr integer
 ---@param method? string
 ---@return mcp-tools.Error
@@ -197,16 +197,16 @@ end
 --- Waits until the servers of a buffer have started.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param bufnr integer
----@param appears boolean also wait for a first server to appear
+---@param is_new boolean also wait for the first server of the buffer
 ---@param ms number
-function M.await_started(ctx, bufnr, appears, ms)
+function M.await_started(ctx, bufnr, is_new, ms)
   local begun = vim.uv.hrtime()
   server_state.await(ctx, ms, function()
     if not vim.api.nvim_buf_is_loaded(bufnr) then
       return true
     end
     local starting = M.starting(bufnr)
-    if #starting == 0 and appears and may_appear(bufnr) then
+    if #starting == 0 and is_new and may_appear(bufnr) then
       if vim.uv.hrtime() - begun < APPEARS_NS then
         return false
       end

@@ -1,7 +1,7 @@
---- Code actions of language servers, listed and applied by id.
+--- Lists the code actions of language servers, and applies them by id.
 ---
---- An action has an edit, a command, or both. A command runs in the server; the edits that it requests are applied like
---- any other. Commands of Neovim plugins are not run.
+--- An action has an edit, a command, or both. A command runs in the server, which then requests edits. Commands that a
+--- Neovim plugin implements are refused.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -84,12 +84,12 @@ function M.list(ctx, args)
   local end_text = vim.api.nvim_buf_get_lines(spot.bufnr, last - 1, last, false)[1] or ''
   local answers
   answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/codeAction', function(client)
-    local from = lsp.place(spot.bufnr, spot.line, spot.column)(client).position
+    local from = lsp.position_params(spot.bufnr, spot.line, spot.column)(client).position
     local to = from
     if end_line then
       to = { line = last - 1, character = position.units(end_text, #end_text, client.offset_encoding) }
     end
-    return lsp.document(spot.bufnr, {
+    return lsp.document_params(spot.bufnr, {
       range = { start = from, ['end'] = to },
       context = {
         diagnostics = diagnostics(spot.bufnr, spot.line, last),
@@ -117,10 +117,10 @@ function M.list(ctx, args)
       end
     end
   end
-  return { actions = actions, note = #actions == 0 and 'no server offers anything here' or nil }
+  return { actions = actions, note = #actions == 0 and 'no code actions here' or nil }
 end
 
---- Returns an action with the edit or command that its server adds on request.
+--- Returns an action with the edit or command that `codeAction/resolve` adds.
 ---@param ctx mcp-tools.Ctx
 ---@param listed mcp-tools.lsp.ListedAction
 ---@return table? action
@@ -143,16 +143,16 @@ local function resolved(ctx, listed)
   return result or action
 end
 
---- Clients that run a command: edits that they request belong to it. One command at a time.
+--- Clients that are running a command. One at a time, so that requested edits can be attributed to it.
 ---@type table<integer, true>
 local executing = {}
 
---- Runs a command in its server, after any other of the same server.
+--- Runs a command in its server, after the running one has finished.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param command table
----@return table[] edits that the server requested, also if the command failed
+---@return table[] edits that the server requested, even if the command failed
 ---@return mcp-tools.Error? err
 local function execute(ctx, client, bufnr, command)
   local provider = client.server_capabilities.executeCommandProvider
@@ -167,16 +167,16 @@ local function execute(ctx, client, bufnr, command)
     return {}, errors.new('busy', ('apply: %s is still running another command; try again'):format(client.name))
   end
   executing[client.id] = true
-  local edits, before, over = {}, client.handlers['workspace/applyEdit'], false
+  local edits, before, is_restored = {}, client.handlers['workspace/applyEdit'], false
   local function collect(_, params)
     table.insert(edits, params.edit)
     return { applied = true }
   end
   local function restore()
-    if over then
+    if is_restored then
       return
     end
-    over, executing[client.id] = true, nil
+    is_restored, executing[client.id] = true, nil
     if client.handlers['workspace/applyEdit'] == collect then
       client.handlers['workspace/applyEdit'] = before
     end
@@ -215,7 +215,7 @@ function M.is_listed(id)
   return by_id:get(id) ~= nil
 end
 
---- Returns what an action is called until its diff is known.
+--- Returns the approval text of an action until its diff is known.
 ---@param id string
 ---@return string?
 ---@return mcp-tools.Error? err
@@ -234,7 +234,7 @@ end
 ---@return table?
 ---@return mcp-tools.Error? err
 ---@return string? text of a dry run, for approval
----@return table<integer, integer>? ticks buffer → changedtick of the texts in it
+---@return table<integer, integer>? ticks buffer → changedtick
 function M.apply(ctx, id, dry_run)
   local listed, err = usable(id)
   if not listed then
@@ -249,24 +249,27 @@ function M.apply(ctx, id, dry_run)
   end
   local answer = { title = server_text.text(action.title or listed.action.title), places = 0, files = {} }
   if action.edit then
-    err = workspace_edit.carry_out(ctx, listed.client, action.edit, answer, dry_run, listed.diff)
+    err = workspace_edit.plan_and_apply(ctx, listed.client, action.edit, answer, dry_run, listed.diff)
     if err then
       return nil, err
     end
   end
   local command = type(action.command) == 'string' and action or action.command
   if command and dry_run then
-    answer.note = ('it runs %s in %s, whose changes are not known before'):format(command.command, listed.client.name)
+    answer.note = ('runs the command %s of %s; its changes are not known in advance'):format(
+      command.command,
+      listed.client.name
+    )
   elseif command then
     local edits
     edits, err = execute(ctx, listed.client, listed.bufnr, command)
     for _, change in ipairs(edits) do
-      err = workspace_edit.carry_out(ctx, listed.client, change, answer, false) or err
+      err = workspace_edit.plan_and_apply(ctx, listed.client, change, answer, false) or err
     end
     if err and #answer.files == 0 then
       return nil, err
-    elseif err then -- an error alone would imply that nothing has changed
-      answer.failed = ('done in part: %s failed: %s'):format(command.command, err.message)
+    elseif err then -- an error result would imply that nothing has changed
+      answer.failed = ('partly applied: %s failed: %s'):format(command.command, err.message)
     end
   elseif not action.edit then
     return nil, errors.new('tool_error', 'apply: the action has neither an edit nor a command')

@@ -2,7 +2,7 @@
 
 local uv = vim.uv
 
---- Each directory takes a watch of the operating system, of which a user has a limited number.
+--- Each directory needs a watch of the operating system, which limits their number per user.
 local MAX_DIRECTORIES = 2000
 --- Directories without files of the project; hidden ones are skipped as well.
 local SKIPPED = { ['node_modules'] = true, ['__pycache__'] = true, ['site-packages'] = true }
@@ -23,11 +23,11 @@ local CREATED, CHANGED, DELETED = 1, 2, 3
 ---@field directories table<string, true> names of watched subdirectories
 
 ---@class mcp-tools.lsp.DirectoryWatch
----@field identity string of the root directory
+---@field identity string changes when the root directory is replaced
 ---@field directories table<string, mcp-tools.lsp.WatchedDirectory> by path
 ---@field count integer of directories
 ---@field changed table<string, true> paths of events that have not been checked
----@field full boolean some directories are not watched
+---@field is_partial boolean some directories are not watched
 ---@field ready boolean
 local DirectoryWatch = { CREATED = CREATED, CHANGED = CHANGED, DELETED = DELETED }
 DirectoryWatch.__index = DirectoryWatch
@@ -35,7 +35,7 @@ DirectoryWatch.__index = DirectoryWatch
 ---@param identity string
 ---@return mcp-tools.lsp.DirectoryWatch without watched directories
 function DirectoryWatch.new(identity)
-  local watch = { identity = identity, directories = {}, count = 0, changed = {}, full = false, ready = false }
+  local watch = { identity = identity, directories = {}, count = 0, changed = {}, is_partial = false, ready = false }
   return setmetatable(watch, DirectoryWatch)
 end
 
@@ -62,7 +62,7 @@ function DirectoryWatch:watch(directory)
   if self.directories[directory] then
     return
   elseif self.count >= MAX_DIRECTORIES then
-    self.full = true
+    self.is_partial = true
     return
   end
   local handle = assert(uv.new_fs_event())
@@ -73,19 +73,19 @@ function DirectoryWatch:watch(directory)
   end)
   if not ok then
     handle:close()
-    self.full = true
+    self.is_partial = true
     return
   end
   self.directories[directory], self.count = { handle = handle, files = {}, directories = {} }, self.count + 1
-  local above, name = self:parent_of(directory)
-  if above then
-    above.directories[name] = true
+  local parent, name = self:parent_of(directory)
+  if parent then
+    parent.directories[name] = true
   end
 end
 
 --- Records a file, if its directory is watched.
 ---@param path string
----@return boolean new
+---@return boolean new the file was not known
 function DirectoryWatch:note(path)
   local directory, name = self:parent_of(path)
   local new = not directory or not directory.files[name]
@@ -112,7 +112,7 @@ function DirectoryWatch:walk(top, pause, is_ignored, found)
         break
       end
       local path = directory .. '/' .. name
-      if kind == 'directory' and is_wanted(name) and not self.full and not is_ignored(path) then
+      if kind == 'directory' and is_wanted(name) and not self.is_partial and not is_ignored(path) then
         table.insert(todo, path)
       elseif kind == 'file' and not is_ignored(path) then
         found(path)
@@ -123,16 +123,16 @@ function DirectoryWatch:walk(top, pause, is_ignored, found)
   end
 end
 
---- Ends the watches of a directory tree. A moved directory does not report its contents.
+--- Ends the watches of a directory tree. No events report the contents of a moved directory.
 ---@private
 ---@param top string
 ---@param changes table<string, integer> the known files of the tree are added
 ---@param pause fun()
 ---@return table<string, integer> changes
 function DirectoryWatch:forget_below(top, changes, pause)
-  local above, name = self:parent_of(top)
-  if above then
-    above.directories[name] = nil
+  local parent, name = self:parent_of(top)
+  if parent then
+    parent.directories[name] = nil
   end
   local todo = { top }
   while #todo > 0 do
@@ -145,8 +145,8 @@ function DirectoryWatch:forget_below(top, changes, pause)
       for file in pairs(directory.files) do
         changes[path .. '/' .. file] = DELETED
       end
-      for below in pairs(directory.directories) do
-        table.insert(todo, path .. '/' .. below)
+      for subdirectory in pairs(directory.directories) do
+        table.insert(todo, path .. '/' .. subdirectory)
       end
       pause()
     end
@@ -154,7 +154,7 @@ function DirectoryWatch:forget_below(top, changes, pause)
   return changes
 end
 
---- Checks the path of an event and adds its changes.
+--- Adds the changes at the path of an event.
 ---@param path string
 ---@param pause fun()
 ---@param is_ignored fun(path: string): boolean for unknown paths
@@ -162,8 +162,8 @@ end
 function DirectoryWatch:check(path, pause, is_ignored, changes)
   local stat = uv.fs_stat(path)
   local directory, name = self:parent_of(path)
-  local own = stat and stat.type == 'directory' and uv.fs_lstat(path)
-  if own and own.type == 'link' then -- it may lead out of the tree, or back into it
+  local link_stat = stat and stat.type == 'directory' and uv.fs_lstat(path)
+  if link_stat and link_stat.type == 'link' then -- its target may be outside the tree, or contain it
     stat = nil
   end
   if not stat then
@@ -173,7 +173,7 @@ function DirectoryWatch:check(path, pause, is_ignored, changes)
     end
   elseif stat.type == 'directory' then
     if is_wanted(name) and not is_ignored(path) then
-      local gone = self:forget_below(path, {}, pause) -- it may not be the directory that was watched
+      local gone = self:forget_below(path, {}, pause) -- the directory may have been replaced
       self:walk(path, pause, is_ignored, function(file)
         if self:note(file) and not gone[file] then
           changes[file] = CREATED

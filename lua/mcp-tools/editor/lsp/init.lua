@@ -1,8 +1,8 @@
---- Requests from tools to the language servers of a buffer: waits until they are ready, sends, returns the answer.
+--- Requests from tools to the language servers of a buffer, which are sent when the servers are ready.
 ---
 ---   local target, err = lsp.target(ctx, args)                     -- the buffer, loaded if necessary
----   local place = lsp.place(target.bufnr, line, column)           -- parameters for each client's encoding
----   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', place)
+---   local params = lsp.position_params(target.bufnr, line, column) -- a function of the client
+---   local result, err, info = lsp.request(ctx, target.bufnr, 'textDocument/hover', params)
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local errors = require('mcp-tools.errors')
@@ -15,10 +15,10 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- Default wait for a server that has just started, ms. The answer says when a large project took longer.
+--- Default maximum wait for a server to read the project, ms. After it, the answer is marked as incomplete.
 local READY_MS = 15000
 
---- Methods that a server answers from one file, so that one that was ready once is asked without waiting again.
+--- Methods about one file: a server that was ready before answers them completely even while it is indexing.
 local LOCAL = {
   ['textDocument/codeAction'] = true,
   ['textDocument/declaration'] = true,
@@ -47,11 +47,11 @@ end
 
 ---@class mcp-tools.lsp.Opts
 ---@field every? boolean ask all servers at the same time; otherwise one after the other, until one has an answer
----@field on_sent? fun(client: vim.lsp.Client) called after a server was asked, before its answer is awaited
+---@field on_sent? fun(client: vim.lsp.Client) called after the request was sent, before its answer is awaited
 
 ---@class mcp-tools.lsp.Info
 ---@field client vim.lsp.Client
----@field incomplete string? why the answer may be incomplete: the server is not ready
+---@field incomplete string? why the answer may be incomplete
 
 ---@alias mcp-tools.lsp.Params table|fun(client: vim.lsp.Client): table
 
@@ -61,7 +61,7 @@ end
 ---@param column integer from 1, in characters
 ---@param more? table
 ---@return fun(client: vim.lsp.Client): table
-function M.place(bufnr, line, column, more)
+function M.position_params(bufnr, line, column, more)
   local text = vim.api.nvim_buf_get_lines(bufnr, line - 1, line, false)[1] or ''
   local uri = vim.uri_from_bufnr(bufnr)
   return function(client)
@@ -76,21 +76,21 @@ end
 ---@param bufnr integer
 ---@param more? table
 ---@return table
-function M.document(bufnr, more)
+function M.document_params(bufnr, more)
   return vim.tbl_extend('force', { textDocument = { uri = vim.uri_from_bufnr(bufnr) } }, more or {})
 end
 
--- Readiness: whether a server has read the project, so that its answers are complete. Before that, servers answer with
--- nothing or with a part, and no error: typescript-language-server answers from single files until the project is
--- loaded, and on a busy machine it begins to load late. A server counts as ready when it reports no progress and has
--- published diagnostics at least once. One that never publishes is doubted until it is old enough.
+-- A server is ready when it has read the project, so that its answers are complete. Before that, answers are empty or
+-- partial, without an error: typescript-language-server answers from single files until the project is loaded, and on a
+-- busy machine it begins to load late. A server is assumed to be ready when it reports no progress and has published
+-- diagnostics at least once. If it never publishes, time decides.
 
---- Time without progress before a server counts as idle, ns: it often begins new work just after it ends some.
+--- Time without progress before a server is idle, ns: it often begins new work just after it ends some.
 local QUIET_NS = 100e6
---- The same where that is the only sign, ns.
-local WORKED_NS = 3e9
---- How long a server without a sign is waited for at least, and doubted, ns from its start.
-local PUBLISH_NS, DOUBT_NS = 15e9, 30e9
+--- The same for a server that has reported progress, but has never published diagnostics, ns.
+local QUIET_UNPUBLISHED_NS = 3e9
+--- Ages of a server that never publishes, ns: when the wait for it ends, and when it is assumed to be ready.
+local PUBLISH_NS, ASSUME_READY_NS = 15e9, 30e9
 --- Time between two requests for diagnostics to a server that does not answer them, ms.
 local PULL_MS = 300
 local PULL = 'textDocument/diagnostic'
@@ -101,7 +101,7 @@ local PULL = 'textDocument/diagnostic'
 ---@field message string?
 ---@field percentage number?
 
---- Returns what is known without asking the server.
+--- Returns the readiness, without a request to the server.
 ---@param client vim.lsp.Client
 ---@return mcp-tools.lsp.Readiness
 function M.state(client)
@@ -118,13 +118,13 @@ function M.state(client)
   return { state = state.ready and vim.uv.hrtime() > (state.unsettled_until or 0) and 'ready' or 'unsure' }
 end
 
---- Returns the current work in the words of the server.
+--- Returns the title and message of the server's current progress.
 ---@param readiness mcp-tools.lsp.Readiness
 ---@return string?
-function M.doing(readiness)
+function M.progress_text(readiness)
   local title, message = server_text.text(readiness.title), server_text.text(readiness.message)
-  local doing = title .. (title ~= '' and message ~= '' and ': ' or '') .. message
-  return doing ~= '' and doing or nil
+  local text = title .. (title ~= '' and message ~= '' and ': ' or '') .. message
+  return text ~= '' and text or nil
 end
 
 --- Returns the readiness as text: `basedpyright is still indexing, 40 % (12/30 files)`.
@@ -133,7 +133,7 @@ end
 ---@return string
 local function state_text(client, readiness)
   local percent = readiness.percentage and (', %d %%'):format(readiness.percentage) or ''
-  local about = M.doing(readiness) or ''
+  local about = M.progress_text(readiness) or ''
   local what = ({
     starting = 'is still starting',
     indexing = 'is still indexing',
@@ -147,20 +147,20 @@ end
 --- Returns why an answer of a server may be incomplete.
 ---@param client vim.lsp.Client
 ---@return string? nil: it is ready
-function M.doubt(client)
+function M.why_not_ready(client)
   local readiness = M.state(client)
   return readiness.state ~= 'ready' and state_text(client, readiness) or nil
 end
 
---- Returns why an answer of a server is incomplete: it is reading its project.
+--- Returns why an answer of a server that is indexing is incomplete.
 ---@param client vim.lsp.Client
----@return string?
-function M.reading(client)
+---@return string? nil: it is not indexing
+function M.why_indexing(client)
   local readiness = M.state(client)
   return readiness.state == 'indexing' and state_text(client, readiness) or nil
 end
 
---- Whether a server with pull diagnostics answers for a file.
+--- Whether a server answers a request for the diagnostics of a file.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
@@ -176,7 +176,7 @@ local function answers_pull(ctx, client, bufnr)
   return request.ask(ctx, client, PULL, params, bufnr) ~= nil
 end
 
---- Whether the server has been ready before: then its answers about one file are complete, even while it works.
+--- Whether the server has been ready before, so that its answers about one file are complete.
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.was_ready(client)
@@ -191,12 +191,12 @@ local function is_quiet(client)
   return is_settled and not server_state.reading_project(state)
 end
 
---- Whether a server without diagnostics has read the project, or had long enough.
+--- Whether a server that has not published diagnostics is assumed to be ready.
 ---@param state mcp-tools.lsp.ServerState
 ---@return boolean
-local function has_settled(state)
+local function is_assumed_ready(state)
   local now = vim.uv.hrtime()
-  return now - state.since > DOUBT_NS or state.ended_at > 0 and now - state.ended_at > WORKED_NS
+  return now - state.since > ASSUME_READY_NS or state.ended_at > 0 and now - state.ended_at > QUIET_UNPUBLISHED_NS
 end
 
 --- Waits until a server is ready.
@@ -207,9 +207,9 @@ end
 ---@return string? incomplete why its answers may be incomplete
 function M.await_ready(ctx, client, bufnr, ms)
   server_state.ensure_listening()
-  local over, patience = vim.uv.hrtime() + ms * 1e6, math.max(PUBLISH_NS, ms * 1e6)
+  local deadline, patience = vim.uv.hrtime() + ms * 1e6, math.max(PUBLISH_NS, ms * 1e6)
   local function left()
-    return (over - vim.uv.hrtime()) / 1e6
+    return (deadline - vim.uv.hrtime()) / 1e6
   end
   server_state.await(ctx, left(), function()
     return client.initialized or clients.is_stopped(client)
@@ -225,13 +225,13 @@ function M.await_ready(ctx, client, bufnr, ms)
       elseif not is_quiet(client) then
         return false
       end
-      local is_known = state.ready or state.has_published or has_settled(state)
+      local is_known = state.ready or state.has_published or is_assumed_ready(state)
       return is_known or vim.uv.hrtime() - state.since > patience or clients.supports(client, PULL, bufnr)
     end)
     if not quiet or clients.is_stopped(client) then
       break
     end
-    state.ready = state.ready or state.has_published or has_settled(state) or answers_pull(ctx, client, bufnr)
+    state.ready = state.ready or state.has_published or is_assumed_ready(state) or answers_pull(ctx, client, bufnr)
     if left() <= 0 or not vim.api.nvim_buf_is_loaded(bufnr) then
       break
     elseif not state.ready and not clients.supports(client, PULL, bufnr) then
@@ -240,7 +240,7 @@ function M.await_ready(ctx, client, bufnr, ms)
       server_state.pause(ctx, math.min(left(), PULL_MS))
     end
   end
-  return M.doubt(client)
+  return M.why_not_ready(client)
 end
 
 -- Requests -------------------------------------------------------------------------------------------------------
@@ -251,14 +251,14 @@ local function is_empty(result)
   return result == nil or type(result) == 'table' and next(result) == nil
 end
 
---- Waits until a server is ready to answer a method.
+--- Waits until a server can answer a method completely.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@param method string
 ---@param ms? number
 ---@return string? incomplete why the answer may be incomplete
-function M.wait_until_ready(ctx, client, bufnr, method, ms)
+function M.await_ready_for(ctx, client, bufnr, method, ms)
   if LOCAL[method] and M.was_ready(client) then
     return nil
   end
@@ -270,8 +270,8 @@ end
 ---@field client vim.lsp.Client
 ---@field incomplete string?
 
---- Sends a request to one server as soon as it is ready; once more if its answer comes before it is known to be ready
---- and the server then shows that it is not, or is only now.
+--- Sends a request to one server when it is ready or the wait is over. Sends it again if the server turns out
+--- not to have been ready.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param client vim.lsp.Client
 ---@param bufnr integer a buffer of the server
@@ -281,12 +281,12 @@ end
 ---@return fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? wait returns the answer
 function M.begin(ctx, client, bufnr, method, params, opts)
   opts = opts or {}
-  local over = vim.uv.hrtime() + READY_MS * 1e6
+  local deadline = vim.uv.hrtime() + READY_MS * 1e6
   local state, incomplete, is_certain, was_reading, answer = server_state.of(client), nil, nil, nil, nil
   watched_files.notify_servers(ctx)
   local function ask()
-    incomplete = M.wait_until_ready(ctx, client, bufnr, method, (over - vim.uv.hrtime()) / 1e6)
-    is_certain, was_reading = state.ready, M.reading(client) ~= nil
+    incomplete = M.await_ready_for(ctx, client, bufnr, method, (deadline - vim.uv.hrtime()) / 1e6)
+    is_certain, was_reading = state.ready, M.why_indexing(client) ~= nil
     local sent = type(params) == 'function' and params(client) or params
     answer = request.begin(ctx, client, method, sent --[[@as table]], bufnr)
   end
@@ -294,7 +294,7 @@ function M.begin(ctx, client, bufnr, method, params, opts)
     if is_certain and LOCAL[method] or was_reading or clients.is_stopped(client) then
       return false
     end
-    return M.reading(client) ~= nil or not is_certain and state.has_published
+    return M.why_indexing(client) ~= nil or not is_certain and state.has_published
   end
   ask()
   if opts.on_sent then
@@ -305,7 +305,7 @@ function M.begin(ctx, client, bufnr, method, params, opts)
     if not err and is_premature() then
       ask()
       result, err = answer()
-      incomplete = incomplete or is_premature() and M.doubt(client) or nil
+      incomplete = incomplete or is_premature() and M.why_not_ready(client) or nil
     end
     if err then
       return nil, err

@@ -1,4 +1,4 @@
---- Locations from servers with the text of their lines. Files that clients must not read come without text.
+--- Adds the text of their lines to the locations that servers return, unless clients must not read the file.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -17,7 +17,7 @@ local M = {}
 ---@field uri string
 ---@field range lsp.Range
 ---@field encoding mcp-tools.lsp.Encoding
----@field data any of the caller
+---@field data any belongs to the caller
 
 ---@class mcp-tools.lsp.Found
 ---@field path string as shown
@@ -30,8 +30,8 @@ local M = {}
 ---@field raw string? the line
 ---@field data any
 
---- Returns the results of servers (Location, Location[] or LocationLink[]) as one list without duplicates
---- and invalid ones.
+--- Merges results of servers (Location, Location[] or LocationLink[]) into one list. Removes duplicates and invalid
+--- locations.
 ---@param answers { result: any, client: vim.lsp.Client }[]
 ---@return mcp-tools.lsp.Item[]
 function M.items(answers)

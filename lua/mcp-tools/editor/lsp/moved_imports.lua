@@ -21,13 +21,13 @@ local function relative(from, to)
   return ('.'):rep(#here - common + 1) .. table.concat(there, '.', common + 1)
 end
 
---- Returns the new package for one that a file imports from.
----@param package string such as `shop.util`, `.` or `..util`
+--- Returns the package of a moved module, as a file imports it, after the move.
+---@param package string before the move, such as `shop.util`, `.` or `..util`
 ---@param file string the importing file
 ---@param old string directory of the module
 ---@param new string
----@return string? nil: not the package of the module
-local function moved(package, file, old, new)
+---@return string? nil: it is another package
+local function moved_package(package, file, old, new)
   local dots, names = package:match('^(%.*)([%w_.]*)$')
   local parts = vim.split(names or '', '.', { plain = true, trimempty = true })
   if dots and dots ~= '' then
@@ -45,12 +45,12 @@ local function moved(package, file, old, new)
   return (new:sub(#root + 2):gsub('/', '.'))
 end
 
---- Returns an edit of the package before the module's name if the server did not change it.
+--- Returns the edit that the server left out: of the package in front of the module's name.
 ---@param line string
 ---@param each mcp-tools.Edit edit of the module's name
----@param place fun(package: string): string?
+---@param new_package fun(package: string): string?
 ---@return mcp-tools.Edit?
-local function package_edit(line, each, place)
+local function package_edit(line, each, new_package)
   local before, after = line:sub(1, each.start_col), line:sub(each.end_col + 1)
   local function edit(first, old, new)
     return {
@@ -64,7 +64,7 @@ local function package_edit(line, each, place)
   local first, package = before:match('^%s*from%s+()(%S+)%s+import%s+$') ---@type integer?, string
   if first then
     local alone = after:find('^%s*$') or after:find('^%s*#') or after:find('^%s+as%s')
-    local new = alone and place(package)
+    local new = alone and new_package(package)
     return new and edit(first, package, new) or nil
   end
   local dotted = before:match('^.*[^%w_.](.*)$') or before
@@ -80,7 +80,7 @@ local function package_edit(line, each, place)
     return nil
   end
   local names = package:gsub('([%w_])%.$', '%1')
-  local new = place(names)
+  local new = new_package(names)
   return new and edit(first, package, new:find('[%w_]$') and new .. '.' or new) or nil
 end
 
@@ -100,7 +100,7 @@ function M.correct(files, from, to)
       local line = each.text == stem and each.start_line == each.end_line and file.before[each.start_line + 1]
       local edit = line
         and package_edit(line, each, function(package)
-          return moved(package, file.resolved, old, new)
+          return moved_package(package, file.resolved, old, new)
         end)
       if edit and not taken[edit.start_line .. ' ' .. edit.start_col] then
         taken[edit.start_line .. ' ' .. edit.start_col] = true

@@ -1,4 +1,4 @@
---- Navigation: places such as definitions, references, and the hierarchies of calls and types.
+--- Definitions, references and similar places, and the hierarchies of calls and types.
 
 local access = require('mcp-tools.privacy.access')
 local args_of = require('mcp-tools.editor.lsp.args')
@@ -13,7 +13,7 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- How long a server is asked again while its answer lacks files of which it was just notified, ns.
+--- How long a request is repeated while the answer lacks a file of which the server was just notified, ns.
 local RETRY_NS = 3e9
 
 ---@param answers { incomplete: string? }[]
@@ -34,7 +34,7 @@ function M.incomplete(answers)
   return reason and reason .. ', so this may be incomplete'
 end
 
---- Returns the places that servers answer a request about a place with, such as its definition or implementations.
+--- Returns the places that a request about a position returns, such as definitions or implementations.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param spot mcp-tools.lsp.Spot
 ---@param method string
@@ -43,7 +43,7 @@ end
 ---  incomplete: string? }?
 ---@return mcp-tools.Error? err
 function M.places(ctx, spot, method, limit)
-  local at = lsp.place(spot.bufnr, spot.line, spot.column)
+  local at = lsp.position_params(spot.bufnr, spot.line, spot.column)
   local answers, err = lsp.request_all(ctx, spot.bufnr, method, at, { every = true })
   if not answers then
     return nil, err
@@ -70,14 +70,15 @@ end
 ---@return mcp-tools.lsp.Item[]? items
 ---@return mcp-tools.Error? err
 ---@return { by: string, incomplete: string? }? info `by`: the servers
-function M.usages(ctx, spot, include_declaration)
-  local at = lsp.place(spot.bufnr, spot.line, spot.column, { context = { includeDeclaration = include_declaration } })
+function M.references(ctx, spot, include_declaration)
+  local at =
+    lsp.position_params(spot.bufnr, spot.line, spot.column, { context = { includeDeclaration = include_declaration } })
   local begun, tries = vim.uv.hrtime(), 0
   while true do
     tries = tries + 1
     local asked, names = {}, {}
     local answers, err = lsp.request_all(ctx, spot.bufnr, 'textDocument/references', function(client)
-      if not vim.list_contains(asked, client) then -- it may be asked twice
+      if not vim.list_contains(asked, client) then -- `request_all` may ask it twice
         table.insert(asked, client)
         table.insert(names, client.name)
       end
@@ -90,8 +91,8 @@ function M.usages(ctx, spot, include_declaration)
     local by, incomplete = table.concat(names, ', '), reason_of(answers)
     local uris = uris_of(items)
     uris[vim.uri_from_bufnr(spot.bufnr)] = true -- its text comes from the editor
-    local outdated, over = watched_files.outdated(ctx, args_of.word(spot), uris, begun, asked)
-    if not outdated or tries > 1 and vim.uv.hrtime() > math.min(over, begun + RETRY_NS) then
+    local outdated, read_by = watched_files.outdated(ctx, args_of.word(spot), uris, begun, asked)
+    if not outdated or tries > 1 and vim.uv.hrtime() > math.min(read_by, begun + RETRY_NS) then
       local about = outdated and ('%s may not have read %s yet'):format(by, access.shown(outdated, ctx.root))
       return items, nil, { by = by, incomplete = incomplete or about }
     end
@@ -105,7 +106,7 @@ local MAX_NODES = 200
 ---@class mcp-tools.lsp.Hierarchy
 ---@field prepare string method
 ---@field step string method that returns the next level
----@field item string? field of an entry that holds the item, beside the ranges of calls; nil: the entry is the item
+---@field item string? field of an entry that has the item (calls); nil: the entry is the item (types)
 
 ---@param item any
 ---@return boolean
@@ -126,34 +127,34 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param items table[]
----@param kind mcp-tools.lsp.Hierarchy
+---@param hierarchy mcp-tools.lsp.Hierarchy
 ---@param depth integer levels
 ---@return table[]? nodes of the first level
 ---@return mcp-tools.lsp.Item[]|mcp-tools.Error flat all nodes
-local function explore(ctx, client, items, kind, depth)
+local function explore(ctx, client, items, hierarchy, depth)
   local tops, flat, seen, level = {}, {}, {}, {}
   for i, item in ipairs(items) do
     seen[key_of(item)] = true
     level[i] = { item = item, children = tops }
   end
   for at_depth = 1, depth do
-    local below = {}
-    for _, above in ipairs(level) do
+    local next_level = {}
+    for _, parent in ipairs(level) do
       if #flat >= MAX_NODES then
         return tops, flat
       end
-      local entries, err = request.ask(ctx, client, kind.step, { item = above.item })
+      local entries, err = request.ask(ctx, client, hierarchy.step, { item = parent.item })
       if err and at_depth == 1 then
         return nil, err
       end
       entries = vim.tbl_filter(function(entry)
-        return is_item(type(entry) == 'table' and kind.item and entry[kind.item] or entry)
+        return is_item(type(entry) == 'table' and hierarchy.item and entry[hierarchy.item] or entry)
       end, entries or {})
       for i = 1, math.min(#entries, MAX_NODES - #flat) do
         local entry = entries[i]
-        local each = kind.item and entry[kind.item] or entry
+        local each = hierarchy.item and entry[hierarchy.item] or entry
         local node = { item = each, calls = {}, children = {} }
-        for _, range in ipairs(kind.item and entry.fromRanges or {}) do
+        for _, range in ipairs(hierarchy.item and entry.fromRanges or {}) do
           if position.is_range(range) and not vim.list_contains(node.calls, range.start.line + 1) then
             table.insert(node.calls, range.start.line + 1)
           end
@@ -165,14 +166,14 @@ local function explore(ctx, client, items, kind, depth)
           encoding = client.offset_encoding,
           data = node,
         })
-        table.insert(above.children, node)
+        table.insert(parent.children, node)
         if not seen[key_of(each)] then
           seen[key_of(each)] = true
-          table.insert(below, node)
+          table.insert(next_level, node)
         end
       end
     end
-    level = below
+    level = next_level
   end
   return tops, flat
 end
@@ -195,25 +196,26 @@ end
 --- Returns the hierarchy of the symbol at a position.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param spot mcp-tools.lsp.Spot
----@param kind mcp-tools.lsp.Hierarchy
+---@param hierarchy mcp-tools.lsp.Hierarchy
 ---@param depth integer
 ---@return { of: string, total: integer, items: table[], truncated: boolean?, incomplete: string? }?
 ---@return mcp-tools.Error? err
-function M.hierarchy(ctx, spot, kind, depth)
-  local items, err, info = lsp.request(ctx, spot.bufnr, kind.prepare, lsp.place(spot.bufnr, spot.line, spot.column))
+function M.hierarchy(ctx, spot, hierarchy, depth)
+  local items, err, info =
+    lsp.request(ctx, spot.bufnr, hierarchy.prepare, lsp.position_params(spot.bufnr, spot.line, spot.column))
   if err then
     return nil, err
   elseif not items then
-    local text = 'there is no hierarchy for %s; the place must be the name of a function or class'
+    local text = 'there is no hierarchy at %s; the position must be on the name of a function or class'
     return nil, errors.new('not_found', text:format(args_of.spot_text(spot)))
   end
   items = vim.tbl_filter(is_item, items)
   server_text.refresh(ctx)
-  local tops, flat = explore(ctx, info.client, items, kind, depth)
+  local tops, flat = explore(ctx, info.client, items, hierarchy, depth)
   if not tops then
     return nil, flat --[[@as mcp-tools.Error]]
   end
-  local incomplete = info.incomplete or lsp.reading(info.client)
+  local incomplete = info.incomplete or lsp.why_indexing(info.client)
   local found = locations.find(ctx, flat --[[@as mcp-tools.lsp.Item[] ]], { without_text = true })
   for _, each in ipairs(found) do
     each.data.found = each

@@ -1,8 +1,8 @@
---- Renames a symbol in the whole project: only if the server is ready, no place is left out, and no symbol that the
---- server lists in the same scope has the new name. Parameters and locals are often not listed.
+--- Renames a symbol in the whole project. Refuses a rename that would miss references, or would use the name of another
+--- symbol in the same scope. Servers often do not list parameters and locals there.
 ---
---- A server that has not read the whole project renames a part of it and reports success. So the project is searched
---- for the old name, and the server is asked for the definitions of the remaining places.
+--- A server that has not read the whole project renames a part of it and reports success. Therefore the project is
+--- searched for the old name, and the server is asked for the definition at each place that it does not change.
 
 local access = require('mcp-tools.privacy.access')
 local approval_diff = require('mcp-tools.editor.lsp.approval_diff')
@@ -26,35 +26,35 @@ local workspace_edit = require('mcp-tools.editor.lsp.workspace_edit')
 local M = {}
 
 local METHOD = 'textDocument/rename'
---- How long the server is asked again if it leaves a place out, ms.
+--- How long the request is repeated while the answer misses a reference, ms.
 local PATIENCE_MS = 6000
---- Maximum number of requests for the changes: a server checks files that are opened for the first one.
+--- Maximum number of attempts: the first one opens files, which the server then begins to read.
 local TRIES = 3
 --- Wait for a server to read a file that it was notified of, ms.
 local REREAD_MS = 1200
 
 --- Maximum number of places with the name; a more common name is not checked.
 local MAX_PLACES = 500
---- Maximum number of left-out places that the server is asked about.
+--- Maximum number of unchanged places for which the server is asked.
 local MAX_ASKED = 100
 
 ---@class mcp-tools.lsp.Renaming
 ---@field ctx mcp-tools.Ctx
 ---@field client vim.lsp.Client
 ---@field spot mcp-tools.lsp.Spot
----@field old? string as soon as the server has reported it
+---@field old? string nil until the server has reported it
 ---@field new string
 
----@class mcp-tools.lsp.Named a place that has the old name
+---@class mcp-tools.lsp.Occurrence of the old name
 ---@field path string resolved
 ---@field line integer from 1
 ---@field byte integer from 0
 
---- Searches the project, unsaved changes included, for a name.
+--- Searches the project for a name, in the text of the editor where a file is open.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param name string
 ---@param max? integer number of places
----@return mcp-tools.lsp.Named[]
+---@return mcp-tools.lsp.Occurrence[]
 ---@return boolean more there are more places, or the search failed
 local function find_name(rename, name, max)
   local found = search.find(rename.ctx, { query = name, word = true }, { max = max or MAX_PLACES })
@@ -69,8 +69,8 @@ end
 
 --- Returns the places that a plan does not change.
 ---@param plan mcp-tools.lsp.Plan
----@param places mcp-tools.lsp.Named[]
----@return mcp-tools.lsp.Named[]
+---@param places mcp-tools.lsp.Occurrence[]
+---@return mcp-tools.lsp.Occurrence[]
 local function unchanged(plan, places)
   local changed = {}
   for _, file in ipairs(plan.files) do
@@ -87,13 +87,13 @@ end
 ---@param rename mcp-tools.lsp.Renaming
 ---@param path string
 ---@return integer?
-local function served(rename, path)
+local function buffer_served(rename, path)
   local found = target.await(rename.ctx, { path = path }, { load = true })
   local list = found and lsp.clients(rename.ctx, found.bufnr, 'textDocument/definition')
   return list and vim.list_contains(list, rename.client) and found.bufnr or nil
 end
 
---- Asks for the definitions of a position that are in files of the plan.
+--- Requests the definitions of a position. Those in files of the plan are returned.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
 ---@param params table
@@ -118,12 +118,12 @@ end
 --- Asks whether a place refers to the renamed symbol.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
----@param place mcp-tools.lsp.Named
+---@param place mcp-tools.lsp.Occurrence
 ---@param bufnr integer
 ---@return fun(): boolean wait returns the answer
-local function begin_asking(rename, plan, place, bufnr)
+local function begin_check(rename, plan, place, bufnr)
   local line = vim.api.nvim_buf_get_lines(bufnr, place.line - 1, place.line, false)[1] or ''
-  local params = lsp.document(bufnr, {
+  local params = lsp.document_params(bufnr, {
     position = { line = place.line - 1, character = position.units(line, place.byte, rename.client.offset_encoding) },
   })
   local answer = begin_definitions(rename, plan, params, bufnr)
@@ -139,7 +139,7 @@ local function begin_asking(rename, plan, place, bufnr)
   end
 end
 
---- Whether the servers of a buffer may know a file.
+--- Whether the servers of a buffer may also serve another file.
 ---@param bufnr integer
 ---@param path string
 ---@return boolean
@@ -152,29 +152,29 @@ end
 --- Returns a place that refers to the renamed symbol and would keep the old name.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param plan mcp-tools.lsp.Plan
----@param places mcp-tools.lsp.Named[]
+---@param places mcp-tools.lsp.Occurrence[]
 ---@param more boolean there are more places
 ---@return string? missed
 ---@return boolean sure every place was checked
----@return mcp-tools.lsp.Named? place of the missed one
-local function left_out(rename, plan, places, more)
+---@return mcp-tools.lsp.Occurrence? place the same, as data
+local function missed_reference(rename, plan, places, more)
   local left, asked = unchanged(plan, places), {}
   local readable, loaded = access.files(rename.ctx.root), {}
   for i = 1, math.min(#left, MAX_ASKED) do
     local place = left[i]
     if loaded[place.path] == nil then
       local known = readable(place.path) and is_same_language(rename.spot.bufnr, place.path)
-      loaded[place.path] = known and served(rename, place.path) or false
+      loaded[place.path] = known and buffer_served(rename, place.path) or false
     end
   end
   for i = 1, math.min(#left, MAX_ASKED) do
     local bufnr = loaded[left[i].path]
     if bufnr then
-      table.insert(asked, { place = left[i], means_it = begin_asking(rename, plan, left[i], bufnr) })
+      table.insert(asked, { place = left[i], refers_to_it = begin_check(rename, plan, left[i], bufnr) })
     end
   end
-  for _, each in ipairs(asked) do -- after all requests were sent, so that the server works on them in the meantime
-    if each.means_it() then
+  for _, each in ipairs(asked) do -- in a second loop, so that the server works on all requests at once
+    if each.refers_to_it() then
       local place = each.place
       return ('%s:%d'):format(access.shown(place.path, rename.ctx.root), place.line), true, place
     end
@@ -197,14 +197,14 @@ local function defined_at(tree, at, name)
       named = node
     end
     return starts_before(node) and at.character <= node.at[2] + #node.name and node
-  end) or named -- some servers report the range with keywords before the name
+  end) or named -- some servers include the keyword before the name in the range
 end
 
 --- Returns the symbol at a position, and the symbols of its scope.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param at lsp.Position
 ---@param name string of the symbol
----@return mcp-tools.SymbolNode? own nil if servers do not list it, such as a local variable
+---@return mcp-tools.SymbolNode? own nil if the server does not list it, such as a local variable
 ---@return mcp-tools.SymbolNode[] siblings
 ---@return string? container
 local function scope_of(tree, at, name)
@@ -219,7 +219,7 @@ end
 ---@return integer bufnr
 ---@return lsp.Position
 local function definition(rename, plan)
-  local params = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
+  local params = lsp.position_params(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
   if clients.supports(rename.client, 'textDocument/definition', rename.spot.bufnr) then
     local found = begin_definitions(rename, plan, params, rename.spot.bufnr)()[1]
     if found then
@@ -243,7 +243,7 @@ local function conflict(rename, plan)
   if not clients.supports(rename.client, method, bufnr) then
     return nil
   end
-  local result = request.ask(rename.ctx, rename.client, method, lsp.document(bufnr), bufnr)
+  local result = request.ask(rename.ctx, rename.client, method, lsp.document_params(bufnr), bufnr)
   local tree = symbol_tree.of_server(result, rename.client.offset_encoding, time_slice.of(rename.ctx))
   local own, siblings, container = scope_of(tree, at, rename.old)
   for _, node in ipairs(siblings) do
@@ -255,7 +255,7 @@ local function conflict(rename, plan)
   end
 end
 
---- Makes a server read a file again that it may have dropped when it was closed.
+--- Makes a server read a file again that it may have forgotten when the file was closed.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param path string resolved
 local function reread(rename, path)
@@ -267,7 +267,7 @@ end
 ---@param rename mcp-tools.lsp.Renaming
 ---@return fun(): lsp.PrepareRenameResult?, mcp-tools.Error? wait returns the answer
 local function begin_prepare(rename)
-  local at = lsp.place(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
+  local at = lsp.position_params(rename.spot.bufnr, rename.spot.line, rename.spot.column)(rename.client)
   return request.begin(rename.ctx, rename.client, 'textDocument/prepareRename', at, rename.spot.bufnr)
 end
 
@@ -275,7 +275,7 @@ end
 ---@return fun(): table?, mcp-tools.Error? wait returns the changes
 local function begin_rename(rename)
   local spot = rename.spot
-  local params = lsp.place(spot.bufnr, spot.line, spot.column, { newName = rename.new })(rename.client)
+  local params = lsp.position_params(spot.bufnr, spot.line, spot.column, { newName = rename.new })(rename.client)
   return request.begin(rename.ctx, rename.client, METHOD, params, spot.bufnr)
 end
 
@@ -296,8 +296,8 @@ local function name_in(rename, result, word)
 end
 
 ---@class mcp-tools.lsp.RenameAsked
----@field change fun(): table?, mcp-tools.Error? waits for the changes of the server
----@field places mcp-tools.lsp.Named[]
+---@field change fun(): table?, mcp-tools.Error? waits for the WorkspaceEdit
+---@field places mcp-tools.lsp.Occurrence[]
 ---@field more boolean there are more places
 
 --- Sends all requests of a rename at once: whether it is possible, what changes, and which places have the old name.
@@ -333,13 +333,13 @@ local function begin(rename)
   return asked
 end
 
---- Returns a plan that leaves no place out.
+--- Returns a plan that misses no reference.
 ---@param rename mcp-tools.lsp.Renaming
 ---@param asked mcp-tools.lsp.RenameAsked
 ---@return mcp-tools.lsp.Plan?
 ---@return boolean|mcp-tools.Error sure all places were checked
 local function complete(rename, asked)
-  local over = vim.uv.hrtime() + PATIENCE_MS * 1e6
+  local deadline = vim.uv.hrtime() + PATIENCE_MS * 1e6
   while true do
     local change, err = asked.change()
     if not change then
@@ -353,12 +353,12 @@ local function complete(rename, asked)
     elseif plan.count == 0 then
       return nil, errors.new('not_found', ('%s finds nothing to rename'):format(rename.client.name))
     end
-    local place, sure, missing = left_out(rename, plan, asked.places, asked.more)
+    local place, sure, missing = missed_reference(rename, plan, asked.places, asked.more)
     if not place then
       return plan, sure
-    elseif vim.uv.hrtime() > over then
-      local text = '%s would leave out %s, which has the old name; nothing was changed.'
-        .. ' It may still be indexing: editor_servers shows what it is doing; try again'
+    elseif vim.uv.hrtime() > deadline then
+      local text = '%s would miss the reference at %s, so nothing was changed.'
+        .. ' It may still be indexing; editor_servers shows its state. Try again'
       return nil, errors.new('busy', text:format(rename.client.name, place))
     end
     reread(rename, missing.path)
@@ -381,14 +381,14 @@ function M.run(ctx, args, spot)
   local rename = { ctx = ctx, client = list[1], spot = spot, new = args.new_name }
   watched_files.notify_servers(ctx)
   local function unready(incomplete)
-    local text = '%s, and a rename now would be incomplete; nothing was changed. editor_servers shows what it is doing'
+    local text = '%s, so a rename would be incomplete; nothing was changed. editor_servers shows its state'
     return errors.new('busy', text:format(incomplete))
   end
-  local over = vim.uv.hrtime() + args.timeout_ms * 1e6
+  local deadline = vim.uv.hrtime() + args.timeout_ms * 1e6
   local plan, sure
   for _ = 1, TRIES do
-    local left = math.max((over - vim.uv.hrtime()) / 1e6, 0)
-    local incomplete = lsp.wait_until_ready(ctx, rename.client, spot.bufnr, METHOD, left)
+    local left = math.max((deadline - vim.uv.hrtime()) / 1e6, 0)
+    local incomplete = lsp.await_ready_for(ctx, rename.client, spot.bufnr, METHOD, left)
     if incomplete then
       return nil, unready(incomplete)
     end
@@ -404,20 +404,20 @@ function M.run(ctx, args, spot)
     if not plan then
       return nil, sure --[[@as mcp-tools.Error]]
     end
-    if not lsp.reading(rename.client) then
+    if not lsp.why_indexing(rename.client) then
       break
     end
-    plan = nil -- it was opening files for this rename, or has begun to read others
+    plan = nil -- it was indexing, so the plan may be incomplete
   end
   if not plan then
-    return nil, unready(lsp.reading(rename.client) or rename.client.name .. ' has begun to index again')
+    return nil, unready(lsp.why_indexing(rename.client) or rename.client.name .. ' has begun to index again')
   end
   local taken = conflict(rename, plan)
   if taken then
     return nil, errors.new('validation_error', taken)
   end
   local answer = { old_name = rename.old, new_name = rename.new, files = {} }
-  err = workspace_edit.finish(ctx, plan, answer, args.preview)
+  err = workspace_edit.apply_or_preview(ctx, plan, answer, args.preview)
   if err then
     return nil, err
   elseif args.preview then
@@ -428,10 +428,10 @@ function M.run(ctx, args, spot)
     approval_diff.keep(METHOD, args, answer.diff, ticks)
     return workspace_edit.bounded(answer)
   elseif not answer.places then -- changed in a review
-    answer.checked = ('no: the user has %s a part of it'):format(answer.rejected and 'rejected' or 'changed')
+    answer.checked = ('no: the user %s a part of the rename'):format(answer.rejected and 'rejected' or 'changed')
     return workspace_edit.bounded(answer)
   end
-  local text = sure and 'no reference to %s is left' or 'no: the text has too many places of %s to be checked'
+  local text = sure and 'no reference to %s is left' or 'no: too many occurrences of %s to check'
   answer.checked = text:format(rename.old)
   return workspace_edit.bounded(answer)
 end

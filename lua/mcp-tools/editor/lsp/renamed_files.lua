@@ -42,7 +42,7 @@ local function params_of(move)
   return { files = { { oldUri = vim.uri_from_fname(move.from), newUri = vim.uri_from_fname(move.to) } } }
 end
 
---- Asks one server.
+--- Returns the changes that one server requests.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param move mcp-tools.lsp.Move
@@ -54,7 +54,7 @@ local function plan_of(ctx, client, move, ms)
   if not bufnr or not is_registered(client, 'willRename', move) then
     return nil
   end
-  local unready = lsp.wait_until_ready(ctx, client, bufnr, WILL, ms)
+  local unready = lsp.await_ready_for(ctx, client, bufnr, WILL, ms)
   if unready then
     return nil,
       errors.new('busy', ('%s, so references in other files cannot be updated yet; try again'):format(unready))
@@ -99,10 +99,10 @@ local function merge(all, plan)
   end
 end
 
---- Returns the changes of all servers in other files. Nothing is changed yet.
+--- Returns the changes that all servers request in other files, without applying them.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param move mcp-tools.lsp.Move
----@param ms number? time of each server to answer
+---@param ms number? maximum wait for each server
 ---@return mcp-tools.lsp.Plan? plan nil: no changes
 ---@return mcp-tools.Error|string|nil more the error, or the names of the servers
 function M.plan(ctx, move, ms)
@@ -120,7 +120,7 @@ function M.plan(ctx, move, ms)
   end
   for _, file in ipairs(all.files) do
     all.count = all.count + #file.edits
-    -- Moved files were saved and stay saved.
+    -- A moved file has no unsaved changes, and its edits are saved, too.
     file.write = file.write or file.resolved == move.from or vim.startswith(file.resolved, strings.directory(move.from))
   end
   if #all.files > 0 then

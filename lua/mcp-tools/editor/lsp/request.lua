@@ -11,13 +11,13 @@ local M = {}
 
 --- Default timeout, ms.
 M.TIMEOUT_MS = 20000
---- Interval of the check whether the server still runs: no event reports its death.
+--- Interval of the check whether the server is still running: no event reports its exit.
 local CHECK_MS = 500
 --- `RequestCancelled`.
 local CANCELLED = -32800
 
---- The server or another plugin cancelled the request, or the text has changed (ContentModified): ask again.
-local AGAIN = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
+--- Errors after which a request is repeated: the server or another plugin cancelled it, or the text has changed.
+local RETRIED = { [CANCELLED] = true, [-32801] = true, [-32802] = true }
 local TRIES = 5
 
 ---@class mcp-tools.lsp.Request
@@ -31,16 +31,16 @@ local TRIES = 5
 ---
 --- Neovim cancels all diagnostic requests of a buffer before it sends its own, and a server may answer a cancelled
 --- request with an empty list. Such an answer is discarded.
----@param sent mcp-tools.lsp.Request
+---@param outgoing mcp-tools.lsp.Request
 ---@param cb fun(err: lsp.ResponseError?, result: any, fault: mcp-tools.Error?)
----@return fun() cancel after which `cb` is not called
-local function send(sent, cb)
-  local client, method = sent.client, sent.method
-  local id, check, over
+---@return fun() cancel after it, `cb` is not called
+local function send(outgoing, cb)
+  local client, method = outgoing.client, outgoing.method
+  local id, check, is_finished
   local state, asked_at = server_state.of(client), vim.uv.hrtime()
   local asked = state.asked
   local function stop()
-    over = true
+    is_finished = true
     if id then
       asked[id] = nil
     end
@@ -49,7 +49,7 @@ local function send(sent, cb)
     end
   end
   local function finish(err, result, code, text)
-    if not over then
+    if not is_finished then
       stop()
       cb(err, result, code and errors.new(code, text))
     end
@@ -58,20 +58,20 @@ local function send(sent, cb)
     return id ~= nil and asked[id] == 'cancelled'
   end
   local cancelled = { code = CANCELLED, message = 'the request was cancelled by another plugin' }
-  id = clients.request(client, method, sent.params, sent.bufnr, function(err, result)
+  id = clients.request(client, method, outgoing.params, outgoing.bufnr, function(err, result)
     if not err then
       state.answered_at = math.max(state.answered_at, asked_at)
     end
     finish(is_cancelled() and cancelled or err, result)
   end)
-  if over then
+  if is_finished then
     return stop -- an in-process server has answered already
   elseif not id then
     finish(nil, nil, 'tool_error', ('%s has stopped'):format(client.name))
     return stop
   end
   asked[id] = 'waiting'
-  local limit = vim.uv.hrtime() + sent.timeout * 1e6
+  local limit = vim.uv.hrtime() + outgoing.timeout * 1e6
   check = timer.every(CHECK_MS, function()
     if clients.is_stopped(client) then
       finish(nil, nil, 'tool_error', ('%s stopped before it answered %s'):format(client.name, method))
@@ -79,12 +79,12 @@ local function send(sent, cb)
       finish(cancelled) -- Neovim does not report the answer to a cancelled request
     elseif vim.uv.hrtime() > limit then
       clients.cancel(client, id)
-      local text = '%s did not answer %s within %.3g s; editor_servers shows what it is doing'
-      finish(nil, nil, 'timeout', text:format(client.name, method, sent.timeout / 1000))
+      local text = '%s did not answer %s within %.3g s; editor_servers shows its state'
+      finish(nil, nil, 'timeout', text:format(client.name, method, outgoing.timeout / 1000))
     end
   end)
   return function()
-    if not over then
+    if not is_finished then
       clients.cancel(client, id)
       stop()
     end
@@ -102,7 +102,7 @@ local function with_token(method, params)
   return vim.tbl_extend('keep', params, { workDoneToken = server_state.token() })
 end
 
---- Sends a request now, so that other work can go on before its answer is awaited.
+--- Sends a request without waiting for the answer.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param method string
@@ -111,14 +111,14 @@ end
 ---@param timeout? integer ms
 ---@return fun(): any, mcp-tools.Error? wait returns the answer; call it once, in the coroutine of a `run` tool
 function M.begin(ctx, client, method, params, bufnr, timeout)
-  local sent = {
+  local outgoing = {
     client = client,
     method = method,
     params = with_token(method, params),
     bufnr = bufnr,
     timeout = deadline.bound(ctx, timeout or M.TIMEOUT_MS),
   }
-  local answer, waiting, cancel, over
+  local answer, waiting, cancel, is_ended
   local function finish(...)
     answer = vim.F.pack_len(...)
     if waiting then
@@ -127,10 +127,10 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
   end
   local function attempt(try)
     cancel = nil
-    local stop = send(sent, function(err, result, fault)
-      if over then
+    local stop = send(outgoing, function(err, result, fault)
+      if is_ended then
         return
-      elseif err and AGAIN[err.code] and try < TRIES then
+      elseif err and RETRIED[err.code] and try < TRIES then
         local again = timer.after(50 * try, function()
           attempt(try + 1)
         end)
@@ -147,7 +147,7 @@ function M.begin(ctx, client, method, params, bufnr, timeout)
   end
   attempt(1)
   local function stop()
-    over = true
+    is_ended = true
     cancel()
   end
   ctx:on_cancel(stop)

@@ -1,5 +1,5 @@
---- State of language servers: published diagnostics, reported progress (`$/progress`), and the texts sent to them.
---- Neovim's own record has no versions of diagnostics and no percentages.
+--- State of language servers: published diagnostics, reported progress, and the texts sent to them. Neovim does not
+--- record versions of diagnostics and percentages.
 
 local await_until = require('mcp-tools.util.deadline').await_until
 local buffers = require('mcp-tools.editor.buffer')
@@ -8,7 +8,7 @@ local timer = require('mcp-tools.util.timer')
 
 local M = {}
 
---- Re-opening a file closes it first. Some servers then publish an empty list within this time, ns.
+--- When a file is closed and opened again, some servers publish an empty list within this time, ns.
 local CLOSE_NS = 500e6
 
 ---@class mcp-tools.lsp.Published a new table for each notification
@@ -19,7 +19,7 @@ local CLOSE_NS = 500e6
 ---@field at integer ns
 ---@field first_at integer ns, when its first text was sent since it was opened
 ---@field version integer? nil before the first text, and where Neovim has none
----@field reused boolean the version did not grow, so an older text may have had the same
+---@field reused boolean the version did not increase, so an older text may have the same one
 ---@field closed boolean
 ---@field reopened boolean it was closed just before
 ---@field read boolean? the server has answered a request since
@@ -28,20 +28,20 @@ local CLOSE_NS = 500e6
 ---@field sent table<string, mcp-tools.lsp.Sent> by file URI
 ---@field asked table<integer, 'waiting'|'cancelled'> our requests (request.lua) by their id
 ---@field versioned boolean its diagnostics have versions
----@field since integer ns, when it was started or, if it was running before we began to listen, when the editor was
+---@field since integer ns, start of the server; start of the editor if the server was running before we listened
 ---@field observed_at integer ns, when we began to listen
 ---@field first_sent_at integer? ns, when we saw the first text that was sent to it
 ---@field progress table<any, mcp-tools.lsp.Progress>
 ---@field announced table<any, integer> token → ns, of progress that has not begun
 ---@field extension string? extension of the first file that was sent
----@field changed_at integer ns, when a changed text with that extension was last sent
----@field opened_at integer ns, when another file, or one with another extension, was last sent
----@field answered_at integer ns, when the last of our requests that was answered had been sent
+---@field changed_at integer ns, when a change of a file with that extension was last sent
+---@field opened_at integer ns, when a file was last opened, or any text with another extension was last sent
+---@field answered_at integer ns, when the latest of our answered requests was sent
 ---@field ended_at integer ns, when progress last ended
 ---@field published table<string, mcp-tools.lsp.Published> by file URI
 ---@field has_published boolean it has published diagnostics, perhaps before we listened
 ---@field published_at integer ns, when it last published about any file
----@field unsettled_until integer? ns, until when it may not have read files that it was notified of
+---@field unsettled_until integer? ns, until when it may still be reading files of which it was notified
 ---@field ready boolean it has read its project (lsp/init.lua)
 
 ---@type table<integer, mcp-tools.lsp.ServerState> by client
@@ -59,7 +59,7 @@ end)
 --- Calls `fn` after every event of a server.
 ---@param fn fun()
 ---@return fun() stop
-local function on_news(fn)
+local function on_event(fn)
   local key = {}
   listeners[key] = fn
   return function()
@@ -80,15 +80,15 @@ local PROGRESS_NS = 60e9
 ---@field percentage number?
 ---@field at integer ns, when it was last updated
 ---@field begun integer ns
----@field of_change boolean a changed text has caused it
+---@field of_change boolean the server is checking a changed text
 
 --- Time in which a server begins to check a changed text, ns.
 local CHECK_NS = 2e9
---- Time in which a server begins to read the project of an opened file, ns; or it does before it answers the first
---- request that was sent later.
+--- Time in which a server begins to read the project of an opened file, ns.
 local READ_NS = 1e9
 
---- Whether work that begins now is caused by a changed text, and not by files that are new to the server.
+--- Whether work that begins now is the check of a changed text. After a file was opened, the server may also be reading
+--- the project, until it answers a later request.
 ---@param state mcp-tools.lsp.ServerState
 ---@param now integer ns
 ---@return boolean
@@ -150,29 +150,29 @@ end
 
 --- Returns the active progress entry with the lowest percentage; nil if there is none.
 ---@param state mcp-tools.lsp.ServerState
----@param reading? boolean without work that a changed text has caused
+---@param without_checks? boolean ignore checks of changed texts
 ---@return mcp-tools.lsp.Progress?
-local function active_progress(state, reading)
+local function active_progress(state, without_checks)
   local now, found = vim.uv.hrtime(), nil
   for token, entry in pairs(state.progress) do
     if now - entry.at > PROGRESS_NS then
       state.progress[token] = nil
-    elseif not (reading and entry.of_change) and (not found or percent(entry) < percent(found)) then
+    elseif not (without_checks and entry.of_change) and (not found or percent(entry) < percent(found)) then
       found = entry
     end
   end
   return found
 end
 
---- Returns active progress that may be the reading of the project. A server that has read it answers requests from the
---- latest text whatever else it does, so there is no need to wait.
+--- Returns active progress that may mean that the server is reading the project. If it has read the project before, its
+--- checks of changed texts are ignored.
 ---@param state mcp-tools.lsp.ServerState
 ---@return mcp-tools.lsp.Progress?
 function M.reading_project(state)
   return active_progress(state, state.ready)
 end
 
---- Whether work that the server has begun since a time is still going on: it may be about a text that was sent then.
+--- Whether the server is doing work that it began after a time, such as the check of a text that was sent then.
 ---@param state mcp-tools.lsp.ServerState
 ---@param since integer ns
 ---@return boolean
@@ -217,7 +217,7 @@ local HANDLERS = {
     state.versioned = state.versioned or version ~= nil
     local is_empty = not version and type(params.diagnostics) == 'table' and #params.diagnostics == 0
     if is_empty and sent and sent.reopened and not sent.read and now - sent.at < CLOSE_NS then
-      if state.versioned then -- the closing has been handled, so the next diagnostics are of the new text
+      if state.versioned then -- this list is of the closed file, the next one of the new text
         sent.reused, state.published[uri] = false, nil
       end
     else
@@ -226,7 +226,7 @@ local HANDLERS = {
   end,
 }
 
---- Adds our handler for one method in front of the client's own or Neovim's.
+--- Wraps the client's or Neovim's handler of one method, and calls ours first.
 ---@param client vim.lsp.Client
 ---@param state mcp-tools.lsp.ServerState
 ---@param method string
@@ -246,7 +246,7 @@ end
 --- Namespace of published diagnostics.
 local NAMESPACE = (vim.fn.has('nvim-0.12') == 1 and 'nvim' or 'vim') .. '.lsp.%s.%d'
 
---- Returns when the editor was started: its socket has the time.
+--- Returns when the editor was started: the modification time of its socket.
 ---@param now integer ns
 ---@return integer ns
 local function editor_start(now)
@@ -254,9 +254,9 @@ local function editor_start(now)
   return stat and now - math.max(0, os.time() - stat.mtime.sec) * 1e9 or now
 end
 
---- Returns the state of a server. Listens to it from now on, if not before.
+--- Returns the state of a server. The first call begins to listen to it.
 ---@param client vim.lsp.Client
----@param was_running? boolean the client was attached before; default true
+---@param was_running? boolean the server may have been started earlier; default true
 ---@return mcp-tools.lsp.ServerState
 function M.of(client, was_running)
   local state = states[client.id]
@@ -290,13 +290,13 @@ function M.of(client, was_running)
   return state
 end
 
-local SENDS = {
+local TEXT_METHODS = {
   ['textDocument/didOpen'] = true,
   ['textDocument/didChange'] = true,
   ['textDocument/didClose'] = true,
 }
 
---- Records the version for which a server has returned diagnostics on request.
+--- Records that a server has answered a request for diagnostics.
 ---@param client vim.lsp.Client
 ---@param uri string
 ---@param version integer?
@@ -310,7 +310,7 @@ end
 --- texts may have the same.
 ---@param state mcp-tools.lsp.ServerState
 ---@param uri string
----@param is_new_text boolean earlier diagnostics are of another text
+---@param is_new_text boolean it was opened or closed, so earlier diagnostics are of another text
 ---@param version integer? nil: it was closed
 local function note_sent(state, uri, is_new_text, version)
   uri = vim.uri_from_fname(vim.uri_to_fname(uri))
@@ -335,9 +335,9 @@ local function note_sent(state, uri, is_new_text, version)
   end
 end
 
--- Neovim requests the semantic tokens of every buffer when a server attaches to it and after each change. For a file
--- that a tool has opened nobody sees them, and the server would work on them before it answers the tool. Cancelling
--- such a request is too late, so they are not requested before the user sees the buffer.
+-- Neovim requests the semantic tokens of every buffer when a server attaches to it and after each change. For a hidden
+-- buffer, this would delay the answers to tools, even if the request is cancelled. Its tokens are requested when it is
+-- shown.
 
 ---@param bufnr integer
 ---@return boolean
@@ -394,7 +394,7 @@ end
 
 local listening = false
 
---- Listens to all servers, running and future ones, if not before.
+--- Begins to listen to all running and future servers. Repeated calls do nothing.
 function M.ensure_listening()
   if listening then
     return
@@ -410,7 +410,7 @@ function M.ensure_listening()
       group = group,
       desc = 'mcp-tools: observe language servers',
       callback = function(args)
-        if type(args.data) == 'table' and args.data.client_id then -- not with `:doautocmd`
+        if type(args.data) == 'table' and args.data.client_id then -- missing with `:doautocmd`
           fn(args.data.client_id, args)
         end
       end,
@@ -426,7 +426,7 @@ function M.ensure_listening()
   end)
   on('LspNotify', function(id, args)
     local method, document = args.data.method, (args.data.params or {}).textDocument
-    if states[id] and SENDS[method] then
+    if states[id] and TEXT_METHODS[method] then
       note_sent(states[id], document.uri, method ~= 'textDocument/didChange', document.version)
     end
   end)
@@ -446,7 +446,7 @@ function M.ensure_listening()
   end)
 end
 
---- The condition of a wait is also checked at this interval, since servers do not report everything; ms.
+--- Interval at which the condition of a wait is checked, ms: some changes cause no event.
 local TICK_MS = 20
 
 --- Waits until `condition` returns a true value, and returns it. Ends before the call's deadline.
@@ -457,7 +457,7 @@ local TICK_MS = 20
 ---@return T? value nil: timeout
 function M.await(ctx, ms, condition)
   return await_until(ctx, ms, function(check)
-    local ticks, stop = timer.every(TICK_MS, check), on_news(check)
+    local ticks, stop = timer.every(TICK_MS, check), on_event(check)
     return function()
       ticks:stop()
       stop()

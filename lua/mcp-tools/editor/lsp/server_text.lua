@@ -6,7 +6,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Returns a text without secrets, by the known lines of sensitive buffers (`refresh`).
+--- Returns a text without secrets. Call `refresh` first, so that lines of sensitive buffers are recognized.
 ---@param text any a string, or a table with one as `value` (MarkupContent of the protocol)
 ---@return string text '' for anything else
 function M.text(text)
@@ -16,7 +16,7 @@ function M.text(text)
   return type(text) == 'string' and (utf8.repair((text:gsub('[^\r\n]+', redact.line)))) or ''
 end
 
---- Like `text`, for code of readable files: assignments to secret-looking names are kept, as in the file.
+--- Like `text`, but for code of readable files: values that are assigned to secret-looking names are kept.
 ---@param text string
 ---@return string
 function M.code(text)

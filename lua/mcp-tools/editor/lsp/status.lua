@@ -1,4 +1,4 @@
---- Language servers: their state, and their restart.
+--- Reports the state of language servers, and restarts them.
 
 local access = require('mcp-tools.privacy.access')
 local background = require('mcp-tools.editor.background')
@@ -11,7 +11,7 @@ local server_state = require('mcp-tools.editor.lsp.server_state')
 
 local M = {}
 
---- A server that has not exited by then is stopped by force, ms.
+--- Time after which a server that has not exited is killed, ms.
 local EXIT_MS = 3000
 
 ---@param ctx mcp-tools.Ctx
@@ -47,23 +47,23 @@ function M.of(ctx, args)
   if not list then
     return nil, err
   end
-  local over = vim.uv.hrtime() + args.timeout_ms * 1e6
-  local servers, all = {}, true
+  local deadline = vim.uv.hrtime() + args.timeout_ms * 1e6
+  local servers, all_ready = {}, true
   for _, client in ipairs(list) do
     local bufnr = files_of(client)[1]
     if bufnr and args.timeout_ms > 0 then
-      lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+      lsp.await_ready(ctx, client, bufnr, (deadline - vim.uv.hrtime()) / 1e6)
     end
   end
   for i, client in ipairs(list) do
     local state = lsp.state(client)
     local roots = clients.roots(client)
-    all = all and state.state == 'ready'
+    all_ready = all_ready and state.state == 'ready'
     servers[i] = {
       id = client.id,
       name = client.name,
       state = state.state,
-      doing = lsp.doing(state),
+      doing = lsp.progress_text(state),
       percentage = state.percentage,
       root = roots[1] and access.name(roots[1]),
       files = vim.tbl_count(client.attached_buffers),
@@ -71,8 +71,8 @@ function M.of(ctx, args)
   end
   return {
     servers = servers,
-    ready = all and #servers > 0,
-    note = #servers == 0 and 'no language server runs; give path, a file of the project, to start its server' or nil,
+    ready = all_ready and #servers > 0,
+    note = #servers == 0 and 'no language server is running; pass a file as path to start its server' or nil,
   }
 end
 
@@ -111,7 +111,7 @@ local function with_name(list, name)
     return name == 'all' or client.name == name
   end, list)
   if #list == 0 then
-    local what = name ~= 'all' and ("restart: no language server '%s'"):format(name) or 'no language server runs'
+    local what = name ~= 'all' and ("restart: no language server '%s'"):format(name) or 'no language server is running'
     return nil, errors.new('not_found', what .. '; editor_servers lists the running ones')
   end
   return list

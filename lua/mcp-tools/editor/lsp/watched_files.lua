@@ -1,7 +1,7 @@
---- Watched files: notifies language servers of changes on disk before they are asked.
+--- Notifies language servers of changed files on disk (`workspace/didChangeWatchedFiles`) before a request is sent.
 ---
---- Neovim does so only for servers that request it, and on Linux not by default. Directories are watched from the first
---- request on; files changed since the editor started are reported with it.
+--- Neovim does so only for servers that ask for it, and on Linux not by default. The first request begins to watch the
+--- directories, and reports the files that changed since the server started.
 
 local DirectoryWatch = require('mcp-tools.editor.lsp.directory_watch')
 local buffers = require('mcp-tools.editor.buffer')
@@ -26,9 +26,9 @@ local MAX_FILE, MAX_READ = 1024 * 1024, 50
 --- Maximum number of changes in one notification.
 local MAX_CHANGES = 5000
 local GIT_MS = 5000
---- Maximum number of paths in one request to git (for more it lists the whole root), and bytes of its answer.
+--- Maximum number of paths that git is given (for more, it lists the whole root), and of bytes of its output.
 local MAX_PATHS, MAX_NAMES = 200, 16 * 1024 * 1024
---- Time in which a server reads new and changed files that it was notified of, ns; it does not report the end.
+--- Time that a server needs to read new and changed files of which it was notified, ns: no event reports the end.
 local READ_NEW_NS, READ_CHANGED_NS = 1500e6, 400e6
 local CHANGED, DELETED = DirectoryWatch.CHANGED, DirectoryWatch.DELETED
 
@@ -59,22 +59,22 @@ local function start_time(root)
 end
 
 --- Files of which servers were notified recently, the oldest first.
----@type { path: string, kind: integer, over: integer }[]
+---@type { path: string, kind: integer, read_by: integer }[]
 local recent = {}
 --- Maximum number of remembered files.
 local MAX_RECENT = 500
---- How long a server may not have read a new or changed file, ns.
+--- Time in which a server has certainly read a new or changed file, ns.
 local RECENT_NEW_NS, RECENT_CHANGED_NS = 5e9, 1e9
 
---- Returns a changed file for which references are outdated: a new one with the name that is not among them, or a
---- deleted one that is.
+--- Returns a recently changed file that shows that references are outdated: a new file that contains the name, but no
+--- reference, or a deleted file with a reference.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param name string
----@param uris table<string, true>
+---@param uris table<string, true> files with references
 ---@param begun integer ns, when the servers were first asked
 ---@param asked vim.lsp.Client[]
 ---@return string? path
----@return integer? over ns, when the server should have read it
+---@return integer? read_by ns, when the server should have read it
 function M.outdated(ctx, name, uris, begun, asked)
   local word = strings.word_pattern(name)
   local function is_served(path)
@@ -88,18 +88,18 @@ function M.outdated(ctx, name, uris, begun, asked)
     return false
   end
   recent = vim.tbl_filter(function(change)
-    return begun <= change.over
+    return begun <= change.read_by
   end, recent)
   local left = MAX_READ
   for _, change in ipairs(name ~= '' and recent or {}) do -- `recent` is replaced, never extended
     local uri = vim.uri_from_fname(change.path)
     if change.kind == DELETED and uris[uri] then
-      return change.path, change.over
+      return change.path, change.read_by
     elseif change.kind ~= DELETED and not uris[uri] and left > 0 and is_served(change.path) then
       left = left - 1
       local bytes = read.await(ctx, change.path, MAX_FILE, read.any)
       if bytes and bytes:find(word) then
-        return change.path, change.over
+        return change.path, change.read_by
       end
     end
   end
@@ -122,20 +122,20 @@ end
 
 local function no_pause() end
 
---- Returns the changes of a notification, and remembers files that are not open as recently changed.
+--- Returns the changes for a notification, and records files that are not open as recently changed.
 ---@param changes table<string, integer> path → type
 ---@param pause? fun()
 ---@return table[] list
----@return integer read_ns time in which a server reads them
-local function message(changes, pause)
+---@return integer read_ns time that a server needs to read them
+local function changes_for(changes, pause)
   pause = pause or no_pause
-  local list, read_ns, known, added = {}, 0, open_files(), {}
+  local list, read_ns, is_open, added = {}, 0, open_files(), {}
   for path, kind in vim.spairs(changes) do
-    if kind ~= CHANGED or not known[path] then
+    if kind ~= CHANGED or not is_open[path] then
       read_ns = math.max(read_ns, kind == CHANGED and READ_CHANGED_NS or READ_NEW_NS)
       if #added < MAX_RECENT then
-        local over = uv.hrtime() + (kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
-        table.insert(added, { path = path, kind = kind, over = over })
+        local read_by = uv.hrtime() + (kind == CHANGED and RECENT_CHANGED_NS or RECENT_NEW_NS)
+        table.insert(added, { path = path, kind = kind, read_by = read_by })
       end
     end
     table.insert(list, { uri = vim.uri_from_fname(path), type = kind })
@@ -166,10 +166,10 @@ local function notify(root, list, read_ns)
   end
 end
 
---- Returns whether git ignores a path below a root: of some paths, or of all. Without a repository nothing is ignored.
+--- Returns a function that reports whether git ignores a path below a root. Without a repository nothing is ignored.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
----@param some? string[]
+---@param some? string[] the paths that will be checked; nil: any
 ---@param pause fun()
 ---@return fun(path: string): boolean
 local function ignored_below(ctx, root, some, pause)
@@ -201,13 +201,13 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param root string
 ---@param identity string
----@param kind integer of the changes since the start; a directory that was replaced has new files
+---@param kind integer type of the changes since the start: `CREATED` if the directory was replaced
 local function begin(ctx, root, identity, kind)
   local watch = DirectoryWatch.new(identity)
   watched[root] = watch
   ctx:on_cancel(function()
     if not watch.ready then
-      release(root, watch) -- an incomplete watch is useless: the next request begins again
+      release(root, watch) -- the next request begins again
     end
   end)
   local pause, since, changes = time_slice.of(ctx), start_time(root), {}
@@ -218,7 +218,7 @@ local function begin(ctx, root, identity, kind)
       changes[path] = kind
     end
   end)
-  local list, read_ns = message(changes, pause)
+  local list, read_ns = changes_for(changes, pause)
   watch.ready = true
   if watched[root] ~= watch then -- its last server has stopped in the meantime
     return release(root, watch)
@@ -236,7 +236,7 @@ local function prune(roots)
   end
 end
 
---- Returns the root directories of servers with their identities. File system events are handled during the wait.
+--- Returns the root directories of servers with their identities. Pending file system events are handled meanwhile.
 ---@param ctx mcp-tools.Ctx
 ---@return table<string, string>
 local function roots_of(ctx)
@@ -253,26 +253,26 @@ local function roots_of(ctx)
   return roots
 end
 
---- Calls that have checked for changes: several requests of one call check once.
+--- Calls that have checked for changes already: one check per call is enough.
 ---@type table<mcp-tools.Ctx, true>
 local checked = setmetatable({}, { __mode = 'k' })
 
---- Checks the paths of events and notifies servers. If the call is cancelled, servers are notified of what was checked,
---- and the rest is left to the next request.
+--- Checks the paths of events and notifies servers. If the call is cancelled, unchecked paths are left to the next
+--- request.
 ---@param ctx mcp-tools.Ctx
 ---@param root string
 ---@param watch mcp-tools.lsp.DirectoryWatch
 ---@return table<string, integer> changes
 local function catch_up(ctx, root, watch)
-  local left, changes, pause, over = watch.changed, {}, time_slice.of(ctx), false
+  local left, changes, pause, is_finished = watch.changed, {}, time_slice.of(ctx), false
   local list, read_ns
   watch.changed = {}
   local function finish()
-    if not over then
-      over = true
+    if not is_finished then
+      is_finished = true
       watch.changed = vim.tbl_extend('force', watch.changed, left)
       if not list then
-        list, read_ns = message(changes)
+        list, read_ns = changes_for(changes)
       end
       notify(root, list, read_ns)
     end
@@ -289,7 +289,7 @@ local function catch_up(ctx, root, watch)
     left[path] = nil
     pause()
   end
-  list, read_ns = message(changes, pause)
+  list, read_ns = changes_for(changes, pause)
   finish()
   return changes
 end

@@ -1,4 +1,4 @@
---- A `WorkspaceEdit` of a language server as edits of files: previewed, applied atomically, reverted.
+--- Converts a `WorkspaceEdit` of a language server to edits of files, and previews, applies or reverts them.
 
 local access = require('mcp-tools.privacy.access')
 local approved = require('mcp-tools.editor.edit.approved')
@@ -27,7 +27,7 @@ local MAX_DIFF, MAX_LISTED = 16000, 60
 ---@field resolved string path without links
 ---@field edits mcp-tools.Edit[]
 ---@field changedtick integer
----@field write boolean it is open nowhere, so it is written to disk
+---@field write boolean save it after the edit, because the user has not opened it
 ---@field before string[]
 
 ---@class mcp-tools.lsp.Plan
@@ -73,7 +73,7 @@ local function by_uri(change)
     return nil, errors.new('tool_error', INVALID)
   end
   for uri, each in pairs(found) do
-    if #each.edits == 0 then -- some servers list every file that they have checked
+    if #each.edits == 0 then -- some servers also list files that do not change
       found[uri] = nil
     end
   end
@@ -230,9 +230,9 @@ function M.apply(ctx, plan)
   end)
 end
 
---- Reverts an applied plan, even if the call has ended. `cb` is called on the main loop, perhaps before this returns.
+--- Reverts an applied plan, even after the call has ended. `cb` runs on the main loop, perhaps before this returns.
 ---@param plan mcp-tools.lsp.Plan
----@param files mcp-tools.FilesEdited result of `apply`; a file that has changed since is refused
+---@param files mcp-tools.FilesEdited result of `apply`; refused if a file has changed since
 ---@param cb fun(err: mcp-tools.Error?)
 function M.revert(plan, files, cb)
   local items = {}
@@ -269,7 +269,8 @@ local function changed_in_review(files)
   return files.rejected ~= nil or files.edited == true
 end
 
---- Returns files and numbers of places for answers; `applied` hunks if the user has changed something in a review.
+--- Returns the files for an answer, each with its number of places, or of `applied` hunks after the user has changed or
+--- rejected something in a review.
 ---@param plan mcp-tools.lsp.Plan
 ---@param files? mcp-tools.FilesEdited
 ---@return table[]
@@ -301,7 +302,7 @@ function M.bounded(answer)
   return answer
 end
 
---- Returns an answer as text: a row for each file, and what the user or the client has to know.
+--- Returns an answer as text: a row for each file, and notes.
 ---@param answer table of `bounded`
 ---@param head string
 ---@return string
@@ -328,13 +329,13 @@ function M.text(answer, head)
   return table.concat(rows, '\n')
 end
 
---- Applies a plan, or previews it with `dry_run`. Adds the result to an answer.
+--- Applies a plan, or previews it, and adds the result to an answer.
 ---@param ctx mcp-tools.Ctx
 ---@param plan mcp-tools.lsp.Plan
----@param answer table gets files and, unless the user has changed something in a review, places
----@param dry_run boolean
+---@param answer table gets `files` and, unless the user has changed something in a review, `places`
+---@param dry_run boolean only preview
 ---@return mcp-tools.Error? err
-function M.finish(ctx, plan, answer, dry_run)
+function M.apply_or_preview(ctx, plan, answer, dry_run)
   local files, err
   if dry_run then
     answer.diff = (answer.diff or '') .. M.preview(plan, ctx)
@@ -349,22 +350,22 @@ function M.finish(ctx, plan, answer, dry_run)
   answer.places = not (files and changed_in_review(files)) and (answer.places or 0) + plan.count or nil
 end
 
---- Plans an edit, and applies or previews it.
+--- Plans an edit, applies or previews it, and adds the result to an answer.
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param change table WorkspaceEdit
----@param answer table gets files and places
+---@param answer table gets `files` and `places`
 ---@param dry_run boolean
 ---@param diff? string that was shown for approval
 ---@return mcp-tools.Error? err
-function M.carry_out(ctx, client, change, answer, dry_run, diff)
+function M.plan_and_apply(ctx, client, change, answer, dry_run, diff)
   local plan, err = M.plan(ctx, change, client)
   if not plan then
     return err
   elseif diff and not dry_run and M.preview(plan, ctx) ~= diff then
     return errors.new('stale', 'apply: the change differs from the diff that was shown; list the actions again')
   end
-  return M.finish(ctx, plan, answer, dry_run)
+  return M.apply_or_preview(ctx, plan, answer, dry_run)
 end
 
 return M

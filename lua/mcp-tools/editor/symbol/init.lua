@@ -71,13 +71,13 @@ local function ask_server(ctx, bufnr, opts)
     return nil
   end
   local ms = opts.within or answered[client.id] and ANSWERS_MS or FIRST_MS
-  local result, err = request.ask(ctx, client, METHOD, lsp.document(bufnr), bufnr, ms)
+  local result, err = request.ask(ctx, client, METHOD, lsp.document_params(bufnr), bufnr, ms)
   if err then
     return nil, client.name, err.message
   end
   answered[client.id] = true
   local tree = symbol_tree.of_server(result, client.offset_encoding, time_slice.of(ctx))
-  return tree, client.name, #tree == 0 and lsp.doubt(client) or nil
+  return tree, client.name, #tree == 0 and lsp.why_not_ready(client) or nil
 end
 
 --- Returns the cached symbols of a buffer, if they are current.

@@ -115,7 +115,7 @@ end
 ---@return mcp-tools.Error? err
 function M.find(ctx, spot, picked, except)
   local own, guessed = picked and picked.source.path, false
-  local items, err, info = navigation.usages(ctx, spot, picked == nil)
+  local items, err, info = navigation.references(ctx, spot, picked == nil)
   if not items and err and err.code == 'not_found' then
     guessed = true
     items, err = by_word(ctx, picked and picked.node.name or args_of.word(spot))

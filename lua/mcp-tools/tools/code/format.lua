@@ -37,7 +37,7 @@ local function run(ctx, args)
   end
   local asked = vim.api.nvim_buf_get_changedtick(bufnr)
   local edits, err, info = lsp.request(ctx, bufnr, method, function(client)
-    return lsp.document(bufnr, { options = options, range = range and range(client) })
+    return lsp.document_params(bufnr, { options = options, range = range and range(client) })
   end)
   errors.check(err)
   local answer = { path = target.shown, changed = false, places = 0, files = {} }
@@ -49,7 +49,7 @@ local function run(ctx, args)
   end
   local before = vim.api.nvim_buf_get_changedtick(bufnr)
   local change = { changes = { [vim.uri_from_bufnr(bufnr)] = edits } }
-  errors.check(workspace_edit.carry_out(ctx, info.client, change, answer, args.preview))
+  errors.check(workspace_edit.plan_and_apply(ctx, info.client, change, answer, args.preview))
   if args.preview then
     approval_diff.keep(FORMAT, args, answer.diff or '', { [bufnr] = asked })
   end

@@ -85,7 +85,7 @@ return {
   run = function(ctx, args)
     args.column = args.column or args.col -- compatible with guill/mcp-tools.nvim
     local spot = errors.unwrap(find.spot(ctx, args))
-    local params, definitions = lsp.place(spot.bufnr, spot.line, spot.column), {}
+    local params, definitions = lsp.position_params(spot.bufnr, spot.line, spot.column), {}
     local answers = errors.unwrap(lsp.request_all(ctx, spot.bufnr, 'textDocument/hover', params, {
       every = true,
       on_sent = function(client)

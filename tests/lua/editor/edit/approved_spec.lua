@@ -138,7 +138,8 @@ describe('an edit that was approved', function()
   it('of a code action with a command says that its changes are not known', function()
     server()
     for _, args in ipairs({ { apply = listed('Run it') }, { path = 'a.txt', apply = 'Run it' } }) do
-      local call, question = ask('code_actions', args, 'it runs do in double, whose changes are not known before')
+      local call, question =
+        ask('code_actions', args, 'runs the command do of double; its changes are not known in advance')
       t.eq(true, question:answer('deny'))
       t.ended(call)
     end

@@ -51,7 +51,7 @@ describe('a request', function()
       needs_approval = false,
       run = function(ctx)
         local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
-        lsp.request(ctx, target.bufnr, 'textDocument/documentSymbol', lsp.document(target.bufnr))
+        lsp.request(ctx, target.bufnr, 'textDocument/documentSymbol', lsp.document_params(target.bufnr))
       end,
     })
     call = project.start('spec_ask')
@@ -65,7 +65,11 @@ describe('a request', function()
       local target = lsp.target(ctx, { path = project.root .. '/shop/ledger.py' })
       local client = lsp.clients(ctx, target.bufnr)[1]
       vim.defer_fn(function() clients.stop(client, true) end, 10)
-      t.fails(nil, 'stopped', lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.place(target.bufnr, 7, 9)))
+      t.fails(
+        nil,
+        'stopped',
+        lsp.request(ctx, target.bufnr, 'textDocument/references', lsp.position_params(target.bufnr, 7, 9))
+      )
     end)
   end)
 end)

@@ -179,7 +179,7 @@ describe('a rename', function()
 
   it('that would omit a reference is refused', function()
     renamer({ 0 })
-    t.fails('busy', 'would leave out text.txt:2', ask('symbol_rename', { new_name = 'new' }))
+    t.fails('busy', 'would miss the reference at text.txt:2', ask('symbol_rename', { new_name = 'new' }))
     t.eq({ 'one', 'one' }, vim.api.nvim_buf_get_lines(bufnr, 0, -1, false))
   end)
 

@@ -17,7 +17,7 @@ local WORDS = vim.split(
 )
 local ENDS = { 'declaration', 'definition', 'item', 'specifier', 'def', 'spec' }
 
---- Words with another name in answers.
+--- Words that are replaced in answers.
 local KINDS = {
   mod = 'module',
   type_alias = 'type',
@@ -120,13 +120,13 @@ local function one_line(text)
   return trim((text:gsub('%s+', ' '))):sub(1, 120)
 end
 
---- Removes decoration from a heading.
+--- Removes rules and tags from a heading.
 ---@param text string
 ---@return string
 local function title(text)
   text = text:gsub('^[=%-]+%s*', '')
-  text = text:gsub('%s*%*%S+%*', '') -- bounded: `one_line` cuts it
-  text = text:gsub('%s*[=~%-]+$', '') -- bounded: the same
+  text = text:gsub('%s*%*%S+%*', '') -- bounded: `one_line` has cut the text
+  text = text:gsub('%s*[=~%-]+$', '') -- bounded: as above
   return (text:gsub('/', ' '))
 end
 
@@ -143,7 +143,7 @@ local function symbol_of(node, kind, name, source)
   local whole = node
   local parent = node:parent()
   if parent and parent:type() == 'function_definition' and node:type() == 'function_declaration' then
-    whole = parent -- in Vim script it is only the first line
+    whole = parent -- in Vim script, `function_declaration` is only the first line
   end
   if not name and kind == 'section' then
     name = node
@@ -153,7 +153,7 @@ local function symbol_of(node, kind, name, source)
   local row, col, end_row, end_col = whole:range()
   local name_row, name_col = name:range()
   local text = one_line(vim.treesitter.get_node_text(name, source))
-  if end_col == 0 and end_row > row then -- with its last line break
+  if end_col == 0 and end_row > row then -- the range includes the last line break
     end_row, end_col = end_row - 1, math.huge --[[@as integer]]
   end
   return {
@@ -173,10 +173,10 @@ local function symbol_of(node, kind, name, source)
   }
 end
 
---- Extends headings to the next one, for grammars in which they end with their own line.
+--- Extends each heading up to the next one, for grammars in which a heading node is only its line.
 ---@param list mcp-tools.SymbolNode[]
 ---@param last integer
-local function spread(list, last)
+local function extend_headings(list, last)
   for i, node in ipairs(list) do
     local following = list[i + 1]
     node.end_line = following and following.line - 1 or last
@@ -216,7 +216,7 @@ local function search(source, lang, query, root, pause)
     table.sort(list, function(a, b)
       return a.line < b.line
     end)
-    spread(list, last)
+    extend_headings(list, last)
   end
   return symbol_tree.nest(list, pause)
 end
@@ -231,7 +231,7 @@ function M.ask(ctx, source, filetype)
   local lang, why = treesitter.language(filetype)
   local query = lang and query_of(lang)
   if not lang or not query then
-    return nil, why or ('the definitions of %s are not known'):format(lang)
+    return nil, why or ('no definitions are known for the grammar %s'):format(lang)
   end
   local root, fault = treesitter.parse_narrow(ctx, source, lang)
   if not root then

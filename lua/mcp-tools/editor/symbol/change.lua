@@ -1,8 +1,9 @@
---- Changes of one symbol: found, previewed for approval, applied in one undo block, written unless the file is open.
+--- Changes one symbol: finds it, previews the change for approval, applies it in one undo block, and saves the file
+--- unless the user has it open.
 
 local access = require('mcp-tools.privacy.access')
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
-local answer = require('mcp-tools.editor.diagnostics.edit_answer')
+local edit_answer = require('mcp-tools.editor.diagnostics.edit_answer')
 local read = require('mcp-tools.privacy.read')
 local background = require('mcp-tools.editor.background')
 local buffers = require('mcp-tools.editor.buffer')
@@ -25,13 +26,13 @@ local api = vim.api
 
 local M = {}
 
---- Keywords before a name that a new definition must have, too: without a parser the name alone proves little.
+--- Keywords that a new definition must also have before the name: the name alone may be a use.
 local KEYWORDS = {}
 for word in ('def class function func fn struct interface enum trait type module sub proc'):gmatch('%l+') do
   KEYWORDS[word] = true
 end
 
---- Approval text before the symbol has been found.
+--- Approval text until the symbol has been found.
 local SEARCHING = 'The diff appears here when the symbol has been found.'
 
 --- Maximum length of a new text, in characters.
@@ -91,7 +92,7 @@ local function place_of(lines, file, node, filetype, root)
   return symbol_edits.extent(lines, range_of(lines, node), opts)
 end
 
---- Finds the symbol that arguments mean.
+--- Finds the symbol that arguments identify, and checks that its buffer can be changed.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args table
 ---@return mcp-tools.PickedSymbol?
@@ -104,8 +105,8 @@ end
 
 --- Edits that were shown for approval and run if the text is unchanged: { text, edits }.
 local previewed = lru(32)
---- Files of symbols that were shown for approval without a path.
-local places = lru(32)
+--- Symbol → file that was shown for approval, for calls without a path.
+local shown_files = lru(32)
 
 ---@param target mcp-tools.Target
 ---@param args table
@@ -138,20 +139,20 @@ local function defines(ctx, lines, node, place, definition, list, filetype)
   if not definition:find(before .. strings.word_pattern(name)) then
     return false
   end
-  local function holds(text, last)
+  local function contains_definition(text, last)
     return symbol_tree.each(symbol.of_text(ctx, text, filetype).tree, function(each)
-      local is_it = (symbol_tree.word(each.name) or each.name) == name
-      return is_it and each.at[1] >= place.whole.row and each.at[1] <= last
+      local has_name = (symbol_tree.word(each.name) or each.name) == name
+      return has_name and each.at[1] >= place.whole.row and each.at[1] <= last
     end) == true
   end
-  if not holds(lines, place.whole.end_row) then -- only the server finds it
+  if not contains_definition(lines, place.whole.end_row) then -- only the server finds it, not the syntax tree
     return true
   end
   local replacements = text_edits.ordered(vim.deepcopy(list), #lines, function(row)
     return lines[row + 1]
   end)
   local new = text_edits.applied(lines, replacements or {})
-  return holds(new, place.whole.end_row + #new - #lines)
+  return contains_definition(new, place.whole.end_row + #new - #lines)
 end
 
 --- Returns the extent of a symbol's definition and of its body.
@@ -182,10 +183,11 @@ local function edits_of(ctx, found, args, make)
   if before and before.text == text then
     return before.edits, nil, text
   end
-  local known = not args.path and not args.bufnr and places:get(args.symbol)
-  places:set(args.symbol, nil)
+  local known = not args.path and not args.bufnr and shown_files:get(args.symbol)
+  shown_files:set(args.symbol, nil)
   if known and known ~= found.source.path then
-    return nil, errors.new('stale', ('symbol: %s is in another file than the one shown; call again'):format(found.path))
+    local moved = 'symbol: %s has moved to another file since the diff was shown; call again'
+    return nil, errors.new('stale', moved:format(found.path))
   end
   local place = M.place(ctx, found, lines)
   if args.body and symbol_edits.has_signature(lines, place, args.body) then
@@ -196,7 +198,7 @@ local function edits_of(ctx, found, args, make)
   if not list then
     return nil, errors.new('tool_error', fault:format(found.path, why))
   elseif args.definition and not defines(ctx, lines, found.node, place, args.definition, list, filetype) then
-    fault = 'definition: it does not define %s; give the signature as well, or only `body` (symbol_rename renames)'
+    fault = 'definition: does not define %s; include its signature, or pass only `body`. symbol_rename renames'
     return nil, errors.new('validation_error', fault:format(found.path))
   end
   return list, nil, text
@@ -219,17 +221,17 @@ local function apply(ctx, found, edits, args)
   if not files then
     return nil, err
   end
-  local value = answer.of(ctx, args, files)
+  local value = edit_answer.of(ctx, args, files)
   value.symbol, value.by = found.path, found.by
   return value
 end
 
---- Computes a change while it waits for approval, then asks for the preview again.
+--- Computes the edits while the call waits for approval, then requests the preview again.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
----@param again fun(err: mcp-tools.Error?)
+---@param again fun(err: mcp-tools.Error?) computes the preview again
 local function prepare(args, make, again)
-  places:set(args.symbol, nil)
+  shown_files:set(args.symbol, nil)
   background.prepare(function(ctx)
     local found, err = find_symbol(ctx, args)
     if not found then
@@ -239,14 +241,14 @@ local function prepare(args, make, again)
     edits, err, text = edits_of(ctx, found, args, make)
     if edits then
       previewed:set(key_of(found.source, args), { text = text, edits = edits })
-      places:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
+      shown_files:set(args.symbol, not args.path and not args.bufnr and found.source.path or nil)
     end
     find.close(found.source)
     return err
   end, again)
 end
 
---- Returns the lines of a file if they are known without waiting.
+--- Returns the lines of a file, or nil if that requires waiting.
 ---@param target mcp-tools.Target
 ---@param record { text: string }
 ---@return string[]?
@@ -258,7 +260,7 @@ local function lines_of(target, record)
   return lines or code == read.READING and vim.split(record.text:sub(1, -2), '\n', { plain = true }) or nil
 end
 
---- Returns the diff of a change. The same edits run later if the text is unchanged.
+--- Returns the diff of a change. The call applies the same edits if the text is unchanged.
 ---@param args table
 ---@param make mcp-tools.SymbolEdits
 ---@param again? fun(err: mcp-tools.Error?) called when the diff is known
@@ -270,7 +272,7 @@ local function preview(args, make, again)
     return nil, err
   end
   local target
-  local place = args.path or not args.bufnr and places:get(args.symbol) or nil
+  local place = args.path or not args.bufnr and shown_files:get(args.symbol) or nil
   if place or args.bufnr then
     target, err = buffers.find({ path = place, bufnr = args.bufnr })
     if not target then

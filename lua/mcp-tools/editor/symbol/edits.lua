@@ -1,7 +1,7 @@
---- The extent of a definition in a text, and edits that replace, insert beside or delete it.
+--- Finds the extent of a definition in a text, and creates edits that replace or delete it, or insert text beside it.
 ---
 --- Decorators, `export`, `template` and comments come from the syntax tree. Without a tree only line comments are
---- recognized; if another line directly above may belong to the definition, the edit is refused.
+--- recognized: if another line directly above may belong to the definition, some edits are refused.
 
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
@@ -15,22 +15,22 @@ local M = {}
 ---@field end_col integer
 
 ---@class mcp-tools.SymbolPlace
----@field levels mcp-tools.TextRange[] the definition, then what wraps only it: a statement, decorators, `export`
----@field statement integer level of its statement: `const f = …` contains `f = …`
+---@field levels mcp-tools.TextRange[] the definition, then the nodes around it: its statement, decorators, `export`
+---@field statement integer level of the statement, such as `const f = …` around `f = …`
 ---@field whole mcp-tools.TextRange the last level
----@field top integer first row, comments above included
+---@field top integer first row of the whole, including comments above
 ---@field name_row integer row of the name
 ---@field body mcp-tools.TextRange? the body of a function or class, braces included
----@field doubt integer? row above for which it is unknown whether it belongs to the definition
+---@field doubt integer? row directly above that may or may not belong to the definition
 
---- Nodes that wrap one definition and its modifiers, with the field of the definition.
+--- Nodes that wrap one definition and its modifiers, with the field of the definition; false: it has no field.
 local WRAPPERS = {
   decorated_definition = 'definition',
   export_statement = 'declaration',
   template_declaration = false,
   ambient_declaration = false,
 }
---- Nodes that are part of a definition if they contain only one.
+--- Nodes that belong to a definition if they contain no other one.
 local STATEMENTS = {}
 for kind in ('lexical variable type const var'):gmatch('%l+') do
   STATEMENTS[kind .. '_declaration'] = true
@@ -55,7 +55,7 @@ for comment, filetypes in pairs({
     LINE_COMMENTS[filetype] = comment
   end
 end
---- A comment at the top of a file that contains one of these is about the file.
+--- A comment at the top of a file is about the file if it contains one of these.
 local HEADERS = { '^#!', 'copyright', 'licen[cs]e', 'spdx' }
 
 ---@param line string?
@@ -97,7 +97,7 @@ local function range_of(lines, node)
   return { row = row, col = col, end_row = end_row, end_col = math.min(end_col, #(lines[end_row + 1] or '')) }
 end
 
---- Returns the node of a definition: it begins at the same position and ends on the same row.
+--- Returns the node of a definition: it begins at the same position, and below it only blank lines may follow.
 ---@param lines string[]
 ---@param root TSNode
 ---@param at mcp-tools.TextRange
@@ -108,11 +108,11 @@ local function node_at(lines, root, at)
     return nil
   end
   local found = range_of(lines, node)
-  local begins = found.row == at.row and found.col == at.col
-  for row = at.end_row + 1, begins and found.end_row or -1 do
-    begins = begins and is_blank(lines[row + 1])
+  local is_same = found.row == at.row and found.col == at.col
+  for row = at.end_row + 1, is_same and found.end_row or -1 do
+    is_same = is_same and is_blank(lines[row + 1])
   end
-  return begins and node or nil
+  return is_same and node or nil
 end
 
 --- Returns the definition inside wrappers and statements.
@@ -153,10 +153,10 @@ local function levels_of(node)
   return list, statement
 end
 
---- Returns the sibling before a node, or before the ancestors that begin with it.
+--- Returns the sibling before a node, or before an ancestor that begins at the same position.
 ---@param node TSNode
 ---@return TSNode?
-local function before(node)
+local function previous_sibling(node)
   local sibling, parent = node:prev_sibling(), node:parent()
   while not sibling and parent do
     local row, col = node:start()
@@ -177,22 +177,23 @@ local function is_attached(kind)
   end)
 end
 
+--- Returns the first row of a definition, including comments and decorators above it.
 ---@param lines string[]
 ---@param node TSNode
 ---@return integer row
 local function top_of(lines, node)
-  local top, sibling = node:start(), before(node)
+  local top, sibling = node:start(), previous_sibling(node)
   while sibling and is_attached(sibling:type()) do
     local at = range_of(lines, sibling)
     if at.end_row ~= top - 1 or not is_blank(lines[at.row + 1]:sub(1, at.col)) then
       break
     end
-    top, sibling = at.row, before(sibling)
+    top, sibling = at.row, previous_sibling(sibling)
   end
   return top
 end
 
---- Excludes a comment about the file.
+--- Returns the row of the definition if the comment above it is about the file, otherwise `top`.
 ---@param lines string[]
 ---@param top integer
 ---@param row integer of the definition
@@ -208,7 +209,7 @@ local function below_header(lines, top, row)
   return top
 end
 
---- Returns the row on which a block comment begins that ends on a row, if it has lines of its own.
+--- Returns the first row of the block comment that ends on a row, if no code is beside the comment.
 ---@param lines string[]
 ---@param last integer from 0
 ---@param indent string
@@ -227,7 +228,7 @@ local function block_start(lines, last, indent)
   elseif text:find('*/', 1, true) ~= #text:match('^.*%S') - 1 then
     return nil
   end
-  -- A comment that is still open further up would include this one.
+  -- It may be inside another comment that begins above.
   for above = row, 1, -1 do
     local opened, closed = lines[above]:match('^.*()/%*'), lines[above]:match('^.*()%*/')
     if opened or closed then
@@ -237,14 +238,14 @@ local function block_start(lines, last, indent)
   return row
 end
 
---- Without a tree: finds comments above, up to a row that cannot belong to the definition.
+--- Finds the comments above a definition, without a syntax tree.
 ---@param lines string[]
 ---@param at mcp-tools.TextRange
 ---@param filetype string
 ---@param ends table<integer, true> rows on which neighbors end
----@return integer top
----@return integer? doubt
-local function above(lines, at, filetype, ends)
+---@return integer top first row, including comments
+---@return integer? doubt row directly above that may or may not belong to the definition
+local function comments_above(lines, at, filetype, ends)
   local line = lines[at.row + 1] or ''
   if not is_blank(line:sub(1, at.col)) then
     return at.row, at.row
@@ -262,9 +263,9 @@ local function above(lines, at, filetype, ends)
       top = first
     end
   end
-  local next_line = lines[top]
-  local is_free = top == 0 or is_blank(next_line) or #indent_of(next_line) < #indent or ends[top - 1]
-  return top, not is_free and top - 1 or nil
+  local line_above = lines[top]
+  local is_certain = top == 0 or is_blank(line_above) or #indent_of(line_above) < #indent or ends[top - 1]
+  return top, not is_certain and top - 1 or nil
 end
 
 --- Returns the body of a definition.
@@ -278,7 +279,7 @@ local function body_of(lines, node)
   return body and trimmed(lines, range_of(lines, body)) or nil
 end
 
---- Returns the body of a Python definition without a tree: the lines below the one whose colon ends the signature.
+--- Returns the body of a Python definition without a syntax tree: the lines after the colon that ends the signature.
 ---@param lines string[]
 ---@param at mcp-tools.TextRange
 ---@param name_row integer
@@ -314,7 +315,7 @@ function M.extent(lines, at, opts)
     place = { levels = levels, statement = statement, whole = levels[#levels], top = top_of(lines, list[#list]) }
     place.body = body_of(lines, inner)
   else
-    local top, doubt = above(lines, at, opts.filetype, opts.ends)
+    local top, doubt = comments_above(lines, at, opts.filetype, opts.ends)
     place = { levels = { at }, statement = 1, whole = at, top = top, doubt = doubt }
     place.body = opts.filetype == 'python' and python_body(lines, at, opts.name_row) or nil
   end
@@ -323,8 +324,8 @@ function M.extent(lines, at, opts)
   return place --[[@as mcp-tools.SymbolPlace]]
 end
 
---- Returns the line in which the code of a definition begins, below comments and a docstring: a debugger may move a
---- breakpoint in those to a line above the definition.
+--- Returns the first line of code of a definition, below comments and a docstring: a debugger may move a breakpoint in
+--- those to a line above the definition.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param filetype string
@@ -368,10 +369,10 @@ local function rest_indent(lines)
   return least
 end
 
---- Indents lines. They may have the indent already, in all lines or in all but the first.
+--- Indents lines, unless all of them, or all but the first, already have the indent.
 ---@param lines string[]
 ---@param indent string
----@param rest integer? smallest indent of lines after the first that are indented already
+---@param rest integer? indent from which lines after the first are already indented; default: more than `indent`
 ---@return string[]
 local function indented(lines, indent, rest)
   local own, out = indent_of(lines[1]), {}
@@ -412,13 +413,13 @@ local function first_token(text)
   return text:match('^%s*([%w_$]+)') or text:match('^%s*(%S?)')
 end
 
---- Returns the range that a new definition replaces: the level of the old one that begins with the same token, such as
---- `export` or `@`; otherwise decorators and the like are kept.
+--- Returns the range that a new definition replaces: the outermost level that begins with the same token, such as
+--- `export` or `@`; otherwise the statement, so that its modifiers are kept.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param new string[]
 ---@return mcp-tools.TextRange
-local function replaced(lines, place, new)
+local function replaced_range(lines, place, new)
   local token, level = first_token(new[1]), nil
   for i, at in ipairs(place.levels) do
     if first_token(lines[at.row + 1]:sub(at.col + 1)) == token then
@@ -440,7 +441,7 @@ end
 ---@return mcp-tools.Edit[]
 function M.replace(lines, place, text)
   local new = split(text)
-  local at = replaced(lines, place, new)
+  local at = replaced_range(lines, place, new)
   local first = lines[at.row + 1] or ''
   if first:sub(1, at.col):find('%S') then
     return edit(at.row, at.col, at.end_row, at.end_col, table.concat(new, '\n'))
@@ -450,7 +451,7 @@ function M.replace(lines, place, text)
   return edit(at.row, 0, at.end_row, at.end_col, table.concat(new, '\n'))
 end
 
---- Returns whether a new body begins with the signature, up to its parameters: it is the whole definition.
+--- Whether a new body begins with the signature, so that it is a whole definition.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param text string
@@ -461,7 +462,7 @@ function M.has_signature(lines, place, text)
   return wanted ~= nil and vim.startswith(own, wanted) and not own:sub(#wanted + 1, #wanted + 1):find('^[%w_]')
 end
 
---- Returns a text without the braces around all of it.
+--- Removes the braces that enclose the whole text.
 ---@param text string
 ---@return string
 local function without_braces(text)
@@ -469,13 +470,13 @@ local function without_braces(text)
   for brace, at in text:gmatch('([{}])()') do
     depth = depth + (brace == '{' and 1 or -1)
     if depth == 0 and at <= #text then
-      return text -- the first one ends here
+      return text -- the first brace is closed before the end
     end
   end
   return text:match('^{(.*)}$') or text
 end
 
---- Replaces the body of a definition; the signature stays.
+--- Replaces the body of a definition, and keeps the signature.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param text string
@@ -484,7 +485,7 @@ end
 function M.replace_body(lines, place, text)
   local at = place.body
   if not at then
-    return nil, 'its body is not known, give `definition`'
+    return nil, 'its body was not found; pass `definition`'
   elseif trim(text) == '' then
     return nil, '`body` is blank'
   end
@@ -518,8 +519,8 @@ end
 
 ---@param row integer
 ---@return string
-local function doubt_of(row)
-  return ('without a syntax tree it is not known whether line %d belongs to it'):format(row + 1)
+local function doubt_text(row)
+  return ('without a syntax tree it is unclear whether line %d belongs to it'):format(row + 1)
 end
 
 --- Counts blank lines from a row on.
@@ -548,7 +549,7 @@ local function distance(lines, row, step, indent)
   return count, not at_edge and #indent_of(lines[row + step * count + 1]) >= #indent
 end
 
---- Inserts text before or after a symbol, as far from it as its siblings are.
+--- Inserts text before or after a symbol, with as many blank lines as between the symbol and its siblings.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@param text string
@@ -558,16 +559,16 @@ end
 function M.insert(lines, place, text, where)
   local at, top = place.whole, place.top
   if where == 'before' and place.doubt then
-    return nil, doubt_of(place.doubt)
+    return nil, doubt_text(place.doubt)
   end
   local indent = indent_of(lines[at.row + 1])
   local new = indented(split(text), indent, nil)
-  local near, is_near = distance(lines, top - 1, -1, indent)
-  local far, is_far = distance(lines, at.end_row + 1, 1, indent)
+  local here, is_sibling = distance(lines, top - 1, -1, indent)
+  local opposite, is_other_sibling = distance(lines, at.end_row + 1, 1, indent)
   if where == 'after' then
-    near, is_near, far, is_far = far, is_far, near, is_near
+    here, is_sibling, opposite, is_other_sibling = opposite, is_other_sibling, here, is_sibling
   end
-  local gap = is_near and near or is_far and far or math.min(near, far)
+  local gap = is_sibling and here or is_other_sibling and opposite or math.min(here, opposite)
   if at.row ~= at.end_row or #new > 1 then
     gap = math.max(gap, 1)
   end
@@ -580,7 +581,7 @@ function M.insert(lines, place, text, where)
   return edit(at.end_row, last, at.end_row, last, '\n' .. space .. table.concat(new, '\n'))
 end
 
---- Deletes a symbol, with comments and modifiers, and superfluous blank lines.
+--- Deletes a symbol with its comments and modifiers, and blank lines that become superfluous.
 ---@param lines string[]
 ---@param place mcp-tools.SymbolPlace
 ---@return mcp-tools.Edit[]?
@@ -589,17 +590,17 @@ function M.delete(lines, place)
   local at, top = place.whole, place.top
   local head, tail = lines[at.row + 1]:sub(1, at.col), lines[at.end_row + 1]:sub(at.end_col + 1)
   if place.doubt then
-    return nil, doubt_of(place.doubt)
+    return nil, doubt_text(place.doubt)
   elseif head:find('%S') or tail:find('^[;,%s]*[^;,%s/#%-]') then
     return nil, ('line %d has other code'):format(head:find('%S') and at.row + 1 or at.end_row + 1)
   end
   local before_it, at_top = blanks(lines, top - 1, -1)
   local after_it, at_end = blanks(lines, at.end_row + 1, 1)
   local first, last = top, at.end_row
-  local opener = not at_top and #indent_of(lines[top - before_it]) < #indent_of(lines[at.row + 1])
+  local is_first = not at_top and #indent_of(lines[top - before_it]) < #indent_of(lines[at.row + 1])
   if at_end then
     first = top - before_it
-  elseif at_top or opener and before_it == 0 or after_it > 0 and after_it <= before_it then
+  elseif at_top or is_first and before_it == 0 or after_it > 0 and after_it <= before_it then
     last = last + after_it
   elseif before_it > 0 and before_it < after_it then
     first = top - before_it

@@ -20,7 +20,7 @@ local M = {}
 local METHOD = 'workspace/symbol'
 --- Maximum number of files in one search.
 local MAX_FILES = 100
---- Maximum number of files that are loaded to start their server; of more files only the text is parsed.
+--- Maximum number of files to load so that a server starts; if there are more, only their texts are parsed.
 local MAX_LOADED = 20
 
 ---@class mcp-tools.SymbolSource: mcp-tools.Target
@@ -30,7 +30,7 @@ local MAX_LOADED = 20
 --- Opens a file without showing it, if it is not open, and finds its symbols.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { path: string?, bufnr: integer? } neither: the current file
----@param serverless? table<string, true> collects filetypes without a server, for calls that open many files
+---@param serverless? table<string, true> filetypes without a server, which are not waited for again; extended here
 ---@return mcp-tools.SymbolSource?
 ---@return mcp-tools.Error? err
 function M.open(ctx, args, serverless)
@@ -54,7 +54,7 @@ end
 --- Unloads a file that was loaded for a call.
 M.close = target.drop
 
---- Returns a reader of the lines of a buffer; there are none once it is closed.
+--- Returns a function that reads lines of a buffer; no lines after the buffer is closed.
 ---@param bufnr integer
 ---@return mcp-tools.LinesOf
 function M.lines_of(bufnr)
@@ -89,12 +89,12 @@ local function is_below(place, path)
   return path == place.path or vim.startswith(path, place.path .. '/')
 end
 
----@alias mcp-tools.AskedServer fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? waits for the answer
+---@alias mcp-tools.PendingAnswer fun(): mcp-tools.lsp.Answer?, mcp-tools.Error? waits for the answer
 
 --- Asks the running servers.
 ---@param ctx mcp-tools.Ctx
 ---@param word string
----@return mcp-tools.AskedServer[]
+---@return mcp-tools.PendingAnswer[]
 local function ask_servers(ctx, word)
   local asked = {}
   for _, client in ipairs(clients.of(nil, METHOD)) do
@@ -106,17 +106,17 @@ local function ask_servers(ctx, word)
   return asked
 end
 
---- Waits for the answers of servers.
+--- Waits for the answers of servers, and returns the files with a symbol whose name contains the word.
 ---@param ctx mcp-tools.Ctx
----@param asked mcp-tools.AskedServer[]
+---@param pending mcp-tools.PendingAnswer[]
 ---@param word string
 ---@return table<string, true> found resolved paths
----@return table<string, true> filetypes of the buffers of servers whose answers are complete
+---@return table<string, true> filetypes for which the answer is complete
 ---@return string? incomplete why an answer may be incomplete
-local function named_by(ctx, asked, word)
+local function files_with_symbol(ctx, pending, word)
   local found, filetypes, incomplete, wanted = {}, {}, nil, word:lower()
   local seen, pause = {}, time_slice.of(ctx)
-  for _, each in ipairs(asked) do
+  for _, each in ipairs(pending) do
     local answer = each()
     local result = answer and answer.result
     incomplete = incomplete or answer and answer.incomplete
@@ -209,10 +209,10 @@ local function word_of(name)
   return name:match('[%w_$\128-\255]+') or name
 end
 
---- Whether a text contains all names of a path: parents are in the same file.
+--- Whether a text contains the names of all parents in a path, which must be in the same file.
 ---@param text string
 ---@param path mcp-tools.NamePath
-local function contains_all(text, path)
+local function contains_parents(text, path)
   for i = 1, #path.parts - 1 do
     if not text:find(word_of(path.parts[i].name), 1, true) then
       return false
@@ -230,7 +230,7 @@ end
 ---@return mcp-tools.Error? err
 function M.in_directory(ctx, path, place, opts)
   local word = word_of(path.parts[#path.parts].name)
-  local asked = ask_servers(ctx, word)
+  local pending = ask_servers(ctx, word)
   local text, err = search.find(
     ctx,
     { query = word, ignore_case = opts.substring, word = not opts.substring },
@@ -239,18 +239,18 @@ function M.in_directory(ctx, path, place, opts)
   if not text then
     return nil, err
   end
-  local named, filetypes, incomplete = named_by(ctx, asked, word)
-  local holding, texts, pause, serverless = {}, {}, time_slice.of(ctx), {}
+  local named, filetypes, incomplete = files_with_symbol(ctx, pending, word)
+  local candidates, texts, pause, serverless = {}, {}, time_slice.of(ctx), {}
   for _, file in ipairs(text.files) do
     pause()
-    if contains_all(file.text, path) then
-      table.insert(holding, file)
+    if contains_parents(file.text, path) then
+      table.insert(candidates, file)
     else
       named[file.path] = nil
     end
   end
-  -- Servers match beginnings of words in different ways.
-  local all = opts.substring or next(named) == nil
+  -- Servers do not match parts of names in the same way, so text matches are added then.
+  local with_text_matches = opts.substring or next(named) == nil
   local access_filter, list = search_files.access_filter(ctx, place), {}
   for each in pairs(named) do
     pause()
@@ -259,14 +259,14 @@ function M.in_directory(ctx, path, place, opts)
     end
   end
   table.sort(list)
-  for _, file in ipairs(holding) do
+  for _, file in ipairs(candidates) do
     pause()
-    if all or not filetypes[filetype_of(file)] then
+    if with_text_matches or not filetypes[filetype_of(file)] then
       texts[file.path] = file
       table.insert(list, not named[file.path] and file.path or nil)
     end
   end
-  local few = vim.tbl_count(texts) <= MAX_LOADED
+  local can_load = vim.tbl_count(texts) <= MAX_LOADED
   local made = {
     hits = {},
     total = 0,
@@ -280,7 +280,7 @@ function M.in_directory(ctx, path, place, opts)
   for i = 1, math.min(#list, MAX_FILES) do
     local file = texts[list[i]]
     local hits
-    if file and not few and not file.bufnr then
+    if file and not can_load and not file.bufnr then
       hits = of_text(ctx, file)
     else
       local source = M.open(ctx, { path = list[i] }, serverless)
@@ -314,7 +314,7 @@ function M.close_all(found)
   end
 end
 
---- Describes where a symbol was searched for.
+--- Returns where a symbol was searched for, for an error message.
 ---@param found mcp-tools.ProjectSymbols
 ---@return string
 function M.searched_text(found)
@@ -380,15 +380,15 @@ local function only_source(ctx, path, place)
     local text = 'symbol: there is no %q in the project; %s; symbol_find with substring finds parts of names'
     return nil, errors.new('not_found', text:format(path.given, M.searched_text(found)))
   end
-  local text = 'symbol: %q matches %d symbols: %s; give path, and the whole name path of one'
+  local text = 'symbol: %q matches %d symbols: %s; pass path and the full name path of one'
   return nil, errors.new('validation_error', text:format(path.given, found.total, listed(ctx, found)))
 end
 
---- Finds the one symbol that arguments mean, in a file, a directory or the project. Its file stays loaded.
+--- Finds the one symbol that matches the arguments, in a file, a directory or the project. Its file stays loaded.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { symbol: string, path: string?, bufnr: integer? }
 ---@return mcp-tools.PickedSymbol|table|nil
----@return mcp-tools.Error? err lists similar symbols
+---@return mcp-tools.Error? err lists the matches, or similar symbols
 function M.one(ctx, args)
   local path, err = symbol_tree.parse(args.symbol, 'symbol')
   if not path then
@@ -422,13 +422,13 @@ function M.spot_of(picked)
   local node, bufnr = picked.node, picked.source.bufnr
   local line = vim.api.nvim_buf_get_lines(bufnr, node.at[1], node.at[1] + 1, false)[1] or ''
   local byte = position.byte(line, node.at[2], node.units)
-  local first = line:find(symbol_tree.word(node.name) or node.name, byte + 1, true) -- some include the keyword
+  local first = line:find(symbol_tree.word(node.name) or node.name, byte + 1, true) -- some servers include the keyword
   local column = position.units(line, first and first - 1 or byte, 'utf-32') + 1
   return { bufnr = bufnr, path = picked.source.shown, line = node.at[1] + 1, column = column, text = line }
 end
 
---- Returns the place that arguments mean: a symbol of the project, or a name at a place of a file. A name that a file
---- only uses, such as a function of a library, is found there as well.
+--- Resolves arguments to a position: by the name path of a symbol, or by line and column. In a file, also finds a name
+--- that is only used there, such as a function of a library.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param args { symbol: string?, path: string?, line: integer?, column: integer?, bufnr: integer? }
 ---@return mcp-tools.lsp.Spot? spot
@@ -446,7 +446,7 @@ function M.spot(ctx, args)
   local is_file = args.bufnr or args.path and vim.fn.isdirectory((paths.resolve(args.path))) == 0
   if is_file and err.code == 'not_found' and not args.symbol:find('/', 1, true) then
     local spot = args_of.spot(ctx, args)
-    if spot and #clients.of(spot.bufnr) > 0 then -- without a server it is any place with that text
+    if spot and #clients.of(spot.bufnr) > 0 then -- without a server it may be any word with that text
       return spot
     end
   end

@@ -1,4 +1,4 @@
---- Symbols of files, from the language server or else the syntax tree; the result says which.
+--- Symbols of files, from the language server or otherwise the syntax tree; `by` is the source.
 ---
 ---   local file = symbol.await(ctx, bufnr)                                   -- file.tree, file.by, file.changedtick
 
@@ -20,14 +20,14 @@ local M = {}
 ---@field tree mcp-tools.SymbolNode[]
 ---@field by 'server'|'treesitter'|'nothing'
 ---@field name string? of the server or the language
----@field why string? why there is no result from the server, or none at all
+---@field why string? why the server returned no symbols, or why there are none
 ---@field changedtick integer? of the buffer that it was read from
 ---@field servers string?
 ---@field failed boolean? the server did not answer
 
 --- Number of attempts while the user types.
 local TRIES = 3
---- Maximum wait for a server where a user waits for the answer, ms.
+--- Maximum wait for a server while a user waits for the answer, ms.
 M.INTERACTIVE_MS = 2000
 --- Symbols of buffers by number.
 local cache = lru(64)
@@ -35,7 +35,7 @@ local cache = lru(64)
 local METHOD = 'textDocument/documentSymbol'
 --- Maximum wait for the answer to `initialize`, ms.
 local STARTS_MS = 10000
---- Maximum wait for the first answer, which may come after the server has read the project, and for later ones, ms.
+--- Maximum wait for the first answer, before which a server may read the project, and for later answers, ms.
 local FIRST_MS, ANSWERS_MS = 20000, 5000
 
 --- Servers that have answered before.
@@ -44,7 +44,7 @@ local answered = {}
 
 --- Identifies the servers of a buffer.
 ---@param bufnr integer
----@return string key changes with the servers of the buffer
+---@return string key
 local function servers_of(bufnr)
   local ids = {}
   for _, client in ipairs(clients.starting(bufnr)) do
@@ -91,7 +91,7 @@ local function cached(bufnr)
   return is_current and file or nil
 end
 
---- Finds symbols by the syntax tree.
+--- Returns symbols from the syntax tree.
 ---@param ctx mcp-tools.Ctx
 ---@param source integer|string
 ---@param filetype string
@@ -178,7 +178,7 @@ function M.await(ctx, bufnr, opts)
       return nil, buffers.gone(bufnr)
     elseif api.nvim_buf_get_changedtick(bufnr) == tick then
       file.changedtick, file.servers = tick, servers_of(bufnr)
-      if not file.failed then -- the server is asked again next time
+      if not file.failed then -- otherwise the server is asked again next time
         cache:set(bufnr, file)
       end
       return file

@@ -1,7 +1,7 @@
---- Overviews of one file, several files, or a directory, as one answer of limited size.
+--- Outlines of one file, several files, or a directory, as one answer of limited size.
 ---
---- An outline has the symbols of a file as text, nested by indent: `Ledger [class] 25-67`. Those of a kind that contain
---- nothing share a line: `  post 33, close 41 [method]`.
+--- An outline lists the symbols of a file, nested by indent: `Ledger [class] 25-67`. Symbols of one kind without
+--- children share a line: `  post 33, close 41 [method]`.
 
 local access = require('mcp-tools.privacy.access')
 local errors = require('mcp-tools.errors')
@@ -16,8 +16,8 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
-local CALLED = { ['function'] = true, method = true, constructor = true }
---- Kinds that the shorter variants leave out.
+local CALLABLE = { ['function'] = true, method = true, constructor = true }
+--- Kinds that shorter outlines omit.
 local SMALL = {}
 local KINDS = 'variable constant field property enum_member string number boolean array object event key'
 for kind in KINDS:gmatch('%S+') do
@@ -31,7 +31,7 @@ local MAX_ROW, MAX_NAME = 160, 100
 
 ---@alias mcp-tools.LinesOf fun(first: integer, last: integer): string[] from 1
 
---- Returns a reader that fetches a line once, however many symbols are on it.
+--- Returns a function that reads a line, and remembers the last one: several symbols may be on it.
 ---@param lines_of mcp-tools.LinesOf
 ---@return fun(number: integer): string?
 function M.line_reader(lines_of)
@@ -44,7 +44,7 @@ function M.line_reader(lines_of)
   end
 end
 
---- Whether a text ends within parentheses.
+--- Whether a text has an open bracket at its end.
 ---@param text string
 local function is_open(text)
   local _, opened = text:gsub('[%(%[]', '')
@@ -52,7 +52,7 @@ local function is_open(text)
   return opened > closed
 end
 
---- Returns the source line of a definition, joined with the next ones while a bracket is open.
+--- Returns the source line of a definition, joined with the next lines while a bracket is open.
 ---@param node mcp-tools.SymbolNode
 ---@param line_of fun(number: integer): string?
 ---@return string
@@ -75,8 +75,8 @@ end
 
 ---@param node mcp-tools.SymbolNode
 ---@return boolean
-function M.is_called(node)
-  return CALLED[node.kind] == true
+function M.is_callable(node)
+  return CALLABLE[node.kind] == true
 end
 
 --- Returns the lines of a symbol: `25-67`.
@@ -94,16 +94,15 @@ end
 
 ---@class mcp-tools.OutlineOpts
 ---@field depth integer? levels; default: all
----@field small boolean? false: without variables, fields and the like
+---@field small boolean? false: without the kinds in `SMALL`
 
 ---@param node mcp-tools.SymbolNode
 ---@return boolean
 local function is_leaf(node)
-  return #node.children == 0 and (SMALL[node.kind] or CALLED[node.kind]) or false
+  return #node.children == 0 and (SMALL[node.kind] or CALLABLE[node.kind]) or false
 end
 
---- Returns rows of the symbols of one level that contain nothing, by kind. They end soon after the maximum size of an
---- answer.
+--- Returns the rows of symbols of one level that have no children, by kind. Stops when an answer would be too large.
 ---@param list mcp-tools.SymbolNode[]
 ---@param opts mcp-tools.OutlineOpts
 ---@return table<string, string[]>
@@ -141,7 +140,7 @@ local function add(list, opts, out, level)
   end
   for _, node in ipairs(list) do
     if out.bytes > result.MAX_BYTES then
-      break -- a shorter variant will be used
+      break -- a shorter variant is used
     elseif is_leaf(node) then
       for _, row in ipairs(leaves[node.kind] or {}) do
         insert(row)
@@ -156,7 +155,7 @@ local function add(list, opts, out, level)
   end
 end
 
---- Returns the outline of a file. It ends soon after the maximum size of an answer.
+--- Returns the outline of a file. Stops when an answer would be too large.
 ---@param tree mcp-tools.SymbolNode[]
 ---@param opts mcp-tools.OutlineOpts
 ---@return string[] rows with `bytes`, their size
@@ -166,9 +165,9 @@ function M.rows(tree, opts)
   return out
 end
 
---- Returns the source that all symbols of an answer have in common, so that it is named once.
+--- Returns the source of all symbols of an answer, if it is the same, so that it is named once.
 ---@param list { by: string? }[]
----@return string? by nil: different ones
+---@return string? by nil: there are several
 function M.common_by(list)
   local by
   for _, each in ipairs(list) do
@@ -180,9 +179,9 @@ function M.common_by(list)
   return by
 end
 
---- Ways to outline a file, from the longest to the shortest.
+--- Variants of an outline, from the longest to the shortest.
 ---@type { without: string?, opts: mcp-tools.OutlineOpts }[]
-local WAYS = {
+local VARIANTS = {
   { opts = {} },
   { without = 'variables and fields', opts = { small = false } },
   { without = 'more than the top level', opts = { depth = 1, small = false } },
@@ -194,9 +193,9 @@ local WAYS = {
 ---@field why string? why there is no outline
 ---@field unknown string? the filetype, if its symbols are not known
 ---@field count integer
----@field rows string[][] for each of `WAYS`
+---@field rows string[][] for each of `VARIANTS`
 
---- Outlines a loaded file at once: it may be unloaded before the answer is assembled.
+--- Creates all variants for a loaded file, which may be unloaded before the answer is assembled.
 ---@param each mcp-tools.SymbolSource
 ---@param pause fun() called between pieces of work
 ---@return mcp-tools.Overview
@@ -207,8 +206,8 @@ local function overview_of(each, pause)
     count = count + 1
     pause()
   end)
-  for i, way in ipairs(WAYS) do
-    rows[i] = M.rows(each.file.tree, way.opts)
+  for i, variant in ipairs(VARIANTS) do
+    rows[i] = M.rows(each.file.tree, variant.opts)
     pause()
     if not vim.api.nvim_buf_is_loaded(bufnr) or vim.api.nvim_buf_get_changedtick(bufnr) ~= tick then
       return { shown = each.shown, why = 'it keeps changing', count = 0, rows = {} }
@@ -239,15 +238,15 @@ local function of_path(ctx, path, serverless)
 end
 
 ---@param head string
----@param body fun(way: integer): string
+---@param body fun(variant: integer): string
 ---@param rest mcp-tools.Variant[] shorter ones
----@param narrow string
+---@param narrow string how to get a smaller answer
 ---@return string
 local function answer(head, body, rest, narrow)
   local variants = {}
-  for i, way in ipairs(WAYS) do
+  for i, variant in ipairs(VARIANTS) do
     variants[i] = {
-      without = way.without,
+      without = variant.without,
       text = function()
         return { head, body(i) }
       end,
@@ -272,8 +271,8 @@ function M.of_one(ctx, args)
   end
   local by = one.by and (' (by %s)'):format(one.by) or ''
   local head = ('%s, %d lines%s'):format(each.shown, vim.api.nvim_buf_line_count(each.bufnr), by)
-  local text = answer(head, function(way)
-    return #one.rows[way] > 0 and table.concat(one.rows[way], '\n') or 'no symbols'
+  local text = answer(head, function(variant)
+    return #one.rows[variant] > 0 and table.concat(one.rows[variant], '\n') or 'no symbols'
   end, {
     { text = ('%s\n%d symbols'):format(head, one.count), without = 'names' },
   }, 'find single ones with symbol_find')
@@ -281,19 +280,19 @@ function M.of_one(ctx, args)
 end
 
 ---@param list mcp-tools.Overview[]
----@param way integer? nil: only counts
----@param by string? named in the first line already
+---@param variant integer? nil: only counts
+---@param by string? source that the first line names already
 ---@return string
-local function text_of(list, way, by)
+local function text_of(list, variant, by)
   local out = {}
   for _, each in ipairs(list) do
     local tail = each.why and (': ' .. each.why) or ''
     if each.by and each.by ~= by then
       tail = tail .. (' (by %s)'):format(each.by)
     end
-    if way then
+    if variant then
       table.insert(out, each.shown .. tail)
-      for _, row in ipairs(each.rows[way] or {}) do
+      for _, row in ipairs(each.rows[variant] or {}) do
         table.insert(out, '  ' .. row)
       end
     else
@@ -312,8 +311,8 @@ local function answer_of_many(list, head)
     total = total + each.count
   end
   head = head .. (by and (' (by %s)'):format(by) or '')
-  return answer(head, function(way)
-    return text_of(list, way, by)
+  return answer(head, function(variant)
+    return text_of(list, variant, by)
   end, {
     {
       without = 'names, so counts per file',

@@ -1,4 +1,4 @@
---- References to a symbol, with the symbols that contain them: from its language server, otherwise by a text search.
+--- References to a symbol, with the symbols that contain them, from the language server or otherwise by a text search.
 
 local args_of = require('mcp-tools.editor.lsp.args')
 local errors = require('mcp-tools.errors')
@@ -14,13 +14,13 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Maximum number of files that are loaded to ask their server for the symbol around a reference.
+--- Maximum number of files to load so that their server returns the symbols around references.
 local MAX_LOADED = 10
 
 ---@class mcp-tools.ReferenceRow one line
 ---@field line integer
 ---@field text string?
----@field around string? name path
+---@field around string? name path of the symbol that contains it
 
 ---@class mcp-tools.ReferenceFile
 ---@field path string
@@ -33,7 +33,7 @@ local MAX_LOADED = 10
 ---@field files mcp-tools.ReferenceFile[]
 ---@field total integer
 ---@field by string
----@field guessed boolean found by the name alone; other symbols may be meant
+---@field guessed boolean found by a text search, so some may be of other symbols
 ---@field incomplete string?
 
 ---@param ctx mcp-tools.Ctx
@@ -43,8 +43,7 @@ local MAX_LOADED = 10
 local function by_word(ctx, name)
   local word = symbol_tree.word(name)
   if not word then
-    local text =
-      'symbol: %s is not a word that can be searched for, and the file has no language server; file_search finds text'
+    local text = 'symbol: the file has no language server, and %s is not a word to search for; use file_search'
     return nil, errors.new('not_found', text:format(name))
   end
   local found, err = search.find(ctx, { query = word, word = true }, {})
@@ -65,7 +64,7 @@ local function key_of(item)
   return ('%s %d %d'):format(item.uri, item.range.start.line, item.range.start.character)
 end
 
---- Removes the definition. Some servers, asked for references without the declaration, leave out the asked place.
+--- Removes the definition. `includeDeclaration = false` is not enough: some servers then omit the requested position.
 ---@param ctx mcp-tools.Ctx
 ---@param spot mcp-tools.lsp.Spot
 ---@param items mcp-tools.lsp.Item[]
@@ -100,7 +99,7 @@ local function symbols_of(ctx, path, text, loads)
   local file = symbol.of_text(ctx, vim.split(text, '\n', { plain = true }), file_type.of(path))
   if file.by == 'nothing' and loads.left > 0 and loads.extension and extension_of(path) == loads.extension then
     loads.left = loads.left - 1
-    local source = find.open(ctx, { path = path }) -- leased: the next call finds it loaded
+    local source = find.open(ctx, { path = path }) -- stays loaded for the next call
     return source and source.file or file
   end
   return file
@@ -142,10 +141,10 @@ function M.find(ctx, spot, picked, except)
     files = {},
     total = 0,
     guessed = guessed,
-    by = info and info.by or 'the word alone',
+    by = info and info.by or 'text search',
     incomplete = info and info.incomplete,
   }
-  local function is_left_out(each)
+  local function is_excluded(each)
     if not each.file or each.file ~= own then
       return not each.file
     end
@@ -155,7 +154,7 @@ function M.find(ctx, spot, picked, except)
   local pause, file, symbols, names = time_slice.of(ctx), nil, nil, {}
   for _, each in ipairs(places) do
     pause()
-    if not is_left_out(each) then
+    if not is_excluded(each) then
       if not file or file.path ~= each.path then
         file = { path = each.path, count = 0, rows = {}, why = why[each.path] }
         table.insert(made.files, file)
@@ -217,7 +216,7 @@ function M.text(found, opts)
     found.by
   )
   if found.guessed then
-    head = head .. '; no language server says what is meant: others of that name, strings and comments are among them'
+    head = head .. '; without a language server, so other symbols of that name, strings and comments may be included'
   elseif found.incomplete then
     head = ('%s; %s, so there may be more'):format(head, found.incomplete)
   end

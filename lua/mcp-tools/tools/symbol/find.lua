@@ -23,7 +23,7 @@ local utf8 = require('mcp-tools.util.utf8')
 ---@param body boolean
 local function entry(hits, node, line_of, body)
   local name = symbol_tree.of(node, hits.file.tree)
-  local source = not body and overview.is_called(node) and overview.signature(node, line_of) or ''
+  local source = not body and overview.is_callable(node) and overview.signature(node, line_of) or ''
   return {
     head = ('  %s [%s] %s%s'):format(name, node.kind, overview.lines(node), source ~= '' and ': ' .. source or ''),
     body = body and (utf8.repair(table.concat(hits.lines_of(node.line, node.end_line), '\n'))) or '',

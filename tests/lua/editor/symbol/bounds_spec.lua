@@ -150,7 +150,7 @@ it('a new body of a Python function needs no syntax tree', function()
   local edits = t.ok(replaced(2, 5, 'if x:\n    return y\nreturn 0\n'))
   t.eq({ 4, 5 }, { edits[1].start_line, edits[1].end_line })
   t.eq('        if x:\n            return y\n        return 0', edits[1].text)
-  t.matches('body is not known', select(2, replaced(7, 7, 'return 1')))
+  t.matches('body was not found', select(2, replaced(7, 7, 'return 1')))
 end)
 
 it('the code of a Python function begins below its docstring and comments', function()

@@ -1,4 +1,4 @@
---- Diagnostics for the answers of tools that edit: of the edited files, and new errors in other open files.
+--- Adds diagnostics to the answers of tools that edit: of the edited files, and new errors in other open files.
 
 local access = require('mcp-tools.privacy.access')
 local buffer_target = require('mcp-tools.editor.buffer.target')
@@ -11,7 +11,7 @@ local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Maximum wait for the edited files, and afterwards for other open files, in ms: the answer of the edit waits.
+--- Maximum wait for the edited files, and afterwards for other open files, ms. It delays the answer.
 local WAIT_MS, REST_MS = 5000, 2000
 --- Maximum number of rows for the edited files, and for others.
 local MAX_ROWS = 20
@@ -29,15 +29,15 @@ M.ARG = {
 ---@class mcp-tools.EditDiagnostics of one file
 ---@field path string
 ---@field checked 'yes'|'assumed'|'unknown'
----@field why string? it is not checked
+---@field why string? why it is not checked
 ---@field total integer?
 ---@field rows string[]? `line:column severity code: message`; of new ones if `only_new`, else of errors
 ---@field only_new boolean?
 
---- Returns why no server can report soon; '' if there is none at all.
+--- Returns why no server can report soon; '' if the buffer has no server.
 ---@param bufnr integer
 ---@return string?
-local function absent(bufnr)
+local function why_no_server(bufnr)
   local starting = clients.starting(bufnr)
   if #starting == 0 and #clients.of(bufnr) == 0 then
     return ''
@@ -52,9 +52,9 @@ end
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param found mcp-tools.Target
 ---@param ms number
----@return mcp-tools.EditDiagnostics? diagnostics nil: no server is responsible
+---@return mcp-tools.EditDiagnostics? diagnostics nil: the file has no server
 local function of_file(ctx, found, ms)
-  local why = absent(found.bufnr)
+  local why = why_no_server(found.bufnr)
   if why == '' then
     return nil
   elseif why then
@@ -66,14 +66,14 @@ local function of_file(ctx, found, ms)
   if not answer then
     return { path = found.shown, checked = 'unknown', why = err and err.message }
   elseif answer.checked == 'yes' then
-    -- Without an earlier question, old rows whose lines have moved would count as new.
-    local only_new = was_open and answer.has_basis == true
+    -- If the file was not listed before, an old row whose line has moved would be reported as new.
+    local only_new = was_open and answer.was_listed == true
     local rows = only_new and answer.new
       or vim.tbl_filter(function(row)
         return row:find('^%d+:%d+ error') ~= nil
       end, answer.diagnostics)
     return { path = found.shown, checked = 'yes', total = answer.total, rows = rows, only_new = only_new }
-  end -- the rows are of an older text, and a total of 0 would mean "no errors"
+  end -- without rows and total: they are of an older text
   local checked = answer.checked == 'assumed' and 'assumed' or 'unknown'
   return { path = found.shown, checked = checked, why = answer.why }
 end
@@ -142,14 +142,14 @@ function M.add(ctx, args, answer, places)
   local open, servers = others(ctx, edited)
   local skipped = vim.deepcopy(edited)
   for _, bufnr in ipairs(open) do
-    -- What servers publish later of a file that they have not checked yet is not new.
+    -- Errors in a file that no server has checked yet are not new when they are published.
     local is_unchecked = fresh.state(bufnr) ~= 'yes' and not next(vim.diagnostic.count(bufnr))
     skipped[bufnr] = skipped[bufnr] or is_unchecked or nil
   end
   local before = #open > 0 and errors_elsewhere(ctx, skipped) or {}
-  local over, diagnostics, is_checked = vim.uv.hrtime() + WAIT_MS * 1e6, {}, false
+  local deadline, diagnostics, is_checked = vim.uv.hrtime() + WAIT_MS * 1e6, {}, false
   for _, found in ipairs(targets) do
-    local one = of_file(ctx, found, math.max((over - vim.uv.hrtime()) / 1e6, 1))
+    local one = of_file(ctx, found, math.max((deadline - vim.uv.hrtime()) / 1e6, 1))
     table.insert(diagnostics, one)
     is_checked = is_checked or one ~= nil and one.checked ~= 'unknown'
   end

@@ -1,4 +1,4 @@
---- Answers of tools that edit: which places were changed, what is on disk, what the user rejected, new diagnostics.
+--- Answers of tools that edit: changed lines, whether they are saved, what the user rejected, and new diagnostics.
 
 local after_edit = require('mcp-tools.editor.diagnostics.after_edit')
 local buffers = require('mcp-tools.editor.buffer')
@@ -17,7 +17,7 @@ local MAX_FILES, MAX_LINES = 50, 10
 ---@field rejected mcp-tools.Rejected[]?
 ---@field edited_by_user boolean?
 ---@field diagnostics mcp-tools.EditDiagnostics[]?
----@field unchecked integer? number of edited files whose diagnostics were not asked for
+---@field unchecked integer? number of edited files whose diagnostics were not requested
 ---@field elsewhere { total: integer, files: integer, rows: string[] }?
 
 ---@class mcp-tools.EditAnswerFile
@@ -40,15 +40,15 @@ local MAX_FILES, MAX_LINES = 50, 10
 function M.of(ctx, args, edited, opts)
   local files, places, more = {}, {}, opts and opts.more or {}
   for i, file in ipairs(edited) do
-    local is_there = vim.api.nvim_buf_is_valid(file.bufnr)
+    local is_valid = vim.api.nvim_buf_is_valid(file.bufnr)
     files[i] = vim.tbl_extend('force', {
-      path = (utf8.repair(is_there and buffers.shown(file.bufnr, ctx.root) or file.path)),
+      path = (utf8.repair(is_valid and buffers.shown(file.bufnr, ctx.root) or file.path)),
       bufnr = file.bufnr,
       changedtick = file.changedtick,
       hunks = file.hunks,
       written = file.written,
     }, more[i] or {})
-    if #file.hunks > 0 and is_there then
+    if #file.hunks > 0 and is_valid then
       table.insert(places, file.bufnr)
     end
   end

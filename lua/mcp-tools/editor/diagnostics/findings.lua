@@ -1,6 +1,6 @@
 --- Diagnostics for answers: rows, counts, views, and the difference between two lists.
 ---
---- Files that clients must not read are only counted. Whether diagnostics are of the current text: see fresh.lua.
+--- Files that clients must not read are only counted. fresh.lua checks whether diagnostics are of the current text.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -27,11 +27,11 @@ local NUMBERS = { error = 1, warn = 2, warning = 2, info = 3, hint = 4 }
 M.SEVERITIES = { 'error', 'warning', 'info', 'hint', 'ERROR', 'WARN', 'INFO', 'HINT' }
 --- Maximum length of a message in rows, in characters.
 local MAX_MESSAGE = 500
---- The same in a view, and bytes of it that are searched for secrets: at least as much as the characters can take.
+--- The same in a view, and number of bytes that are searched for secrets: enough for that number of characters.
 local MAX_VIEWED, MAX_SEARCHED = 2000, 9000
---- Maximum length of the line of a finding, bytes: a file of one line may have thousands.
+--- Maximum length of the line of a finding, bytes: one long line may have thousands of findings.
 local MAX_TEXT = 1000
---- Maximum number of bytes of a message that is searched for repetitions.
+--- Maximum length of a message from which repetitions are removed, bytes.
 local MAX_COMPARED = 2000
 --- Maximum number of diagnostics in one view.
 local MAX_VIEW = 1000
@@ -98,7 +98,7 @@ local function item_of(diagnostic, path, known)
   }
 end
 
---- Returns a message as one line, without the lines that only repeat names of those before, as type checkers add them.
+--- Joins the lines of a message. Omits lines that quote only names from lines before, which type checkers often add.
 ---@param message string
 ---@return string
 local function flat_of(message)
@@ -163,8 +163,8 @@ local function findings_of(all, filter, pause)
   return list
 end
 
---- Returns the diagnostics of a buffer at one moment. Neovim copies all that it returns, so each severity is read in a
---- piece of its own; all at once if they change in between.
+--- Returns a consistent copy of the diagnostics of a buffer. Copying takes long, so it pauses after each severity; if
+--- the diagnostics change during a pause, all are copied again at once.
 ---@param bufnr integer
 ---@param pause fun()
 ---@return vim.Diagnostic[]
@@ -172,7 +172,7 @@ local function copied(bufnr, pause)
   local list, has_changed = {}, false
   local hook = api.nvim_create_autocmd('DiagnosticChanged', {
     buffer = bufnr,
-    once = true, -- a call that ends during a pause leaves it behind
+    once = true, -- not deleted if the call ends during a pause
     desc = 'mcp-tools: diagnostics that change while they are read',
     callback = function()
       has_changed = true
@@ -188,7 +188,7 @@ local function copied(bufnr, pause)
   if has_changed then
     return api.nvim_buf_is_valid(bufnr) and garbage.without(vim.diagnostic.get, bufnr) or {}
   end
-  pcall(api.nvim_del_autocmd, hook) -- deleted with the buffer
+  pcall(api.nvim_del_autocmd, hook) -- fails if the buffer was deleted
   return list
 end
 
@@ -196,8 +196,8 @@ end
 ---@param bufnr integer
 ---@param filter mcp-tools.diagnostics.FindingFilter
 ---@param pause fun() called between pieces of work, when there are many
----@return mcp-tools.diagnostics.Finding[] all at one moment
----@return boolean steady false: the text has changed since
+---@return mcp-tools.diagnostics.Finding[] all from one moment
+---@return boolean steady false: the text has changed in the meantime
 function M.of(bufnr, filter, pause)
   if not api.nvim_buf_is_valid(bufnr) then
     return {}, false
@@ -245,7 +245,7 @@ function M.counts(list)
   return next(counts) and counts or vim.empty_dict()
 end
 
---- Compares two lists, whatever lines the findings have moved to.
+--- Compares two lists, ignoring line numbers.
 ---@param before mcp-tools.diagnostics.Finding[]
 ---@param now mcp-tools.diagnostics.Finding[]
 ---@param pause fun()
@@ -283,17 +283,17 @@ end
 --- Calls `fn` for the buffers that have diagnostics and that clients may read.
 ---@param ctx mcp-tools.Ctx
 ---@param bufnr integer? nil: all
----@param least integer number of the minimum severity
+---@param max_severity integer highest number to include: 1 is an error, 4 a hint
 ---@param pause fun()
 ---@param fn fun(path: string?, list: vim.Diagnostic[])
 ---@return { path: string, count: integer, why: string }[]? withheld
-local function each_file(ctx, bufnr, least, pause, fn)
+local function each_file(ctx, bufnr, max_severity, pause, fn)
   local withheld = {}
   redact.refresh(pause)
   for _, number in ipairs(bufnr and { bufnr } or api.nvim_list_bufs()) do
     local count = 0
     for severity, each in pairs(api.nvim_buf_is_valid(number) and vim.diagnostic.count(number) or {}) do
-      count = count + (severity <= least and each or 0)
+      count = count + (severity <= max_severity and each or 0)
     end
     if count > 0 then
       local name = api.nvim_buf_get_name(number)
@@ -302,7 +302,7 @@ local function each_file(ctx, bufnr, least, pause, fn)
       if err then
         table.insert(withheld, { path = path or '', count = count, why = why })
       else
-        fn(path, garbage.without(vim.diagnostic.get, number, { severity = { min = least } }))
+        fn(path, garbage.without(vim.diagnostic.get, number, { severity = { min = max_severity } }))
       end
       pause()
     end
@@ -388,9 +388,9 @@ end
 
 -- Prompts: diagnostics with the code around them ------------------------------------------------------------------
 
---- Maximum number of diagnostics with code; a model works on few at a time.
+--- Maximum number of diagnostics with code in a prompt.
 local MAX_IN_PROMPT = 40
---- Lines of code before and after each.
+--- Number of lines of code before and after each.
 local AROUND = 3
 
 ---@param item mcp-tools.DiagnosticItem
@@ -453,7 +453,7 @@ local function prompt_text(ctx, args)
   return (utf8.repair(table.concat(parts, '\n\n')))
 end
 
---- Makes a prompt about diagnostics.
+--- Creates a prompt about diagnostics.
 ---@param fields { name: string, title: string, description: string }
 ---@param task string what to do with the diagnostics
 ---@return mcp-tools.Prompt

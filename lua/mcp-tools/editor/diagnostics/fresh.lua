@@ -1,9 +1,9 @@
 --- Freshness of diagnostics: whether the servers of a buffer have reported on its current text.
 ---
 --- Servers with pull diagnostics (`textDocument/diagnostic`) are asked. Other servers must publish after they received
---- the text, for the version of the buffer if they send versions, and then be idle. A server that does not publish may
---- have nothing new or may not have checked the text: its diagnostics are `assumed`, which never means "no errors". A
---- client that had time to publish about a file and has not is ignored.
+--- the text, for the version of the buffer if they send versions, and then be idle. If a server does not publish,
+--- nothing may have changed, or it may not have checked the text: its earlier diagnostics are `assumed` to be valid,
+--- which never means "no errors". A client that never publishes about a file is ignored after some time.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local log = require('mcp-tools.log')
@@ -15,17 +15,17 @@ local M = {}
 
 --- Quiet time after diagnostics without a usable version, ms: servers publish syntax errors first, then type errors.
 local QUIET_MS = 150
---- Diagnostics that were under way arrive within this time after the answer to a barrier, ms.
+--- Diagnostics that a server has sent before the answer to a barrier request arrive within this time after it, ms.
 local SETTLE_MS = 80
 --- After a change, servers publish for other open files one after the other, at most this far apart, ms.
 local REST_MS = 300
---- A server without news is assumed to have none after this number of rounds, ms each. A server under load answers the
---- barrier of each round later, so it gets more time.
+--- Number and length (ms) of the rounds after which a silent server is assumed to have nothing new. A busy server
+--- answers the barrier request of each round later, so it gets more time.
 local ROUNDS, ROUND_MS = 3, 500
---- Time that a client has to publish for the first time, ns: from when we saw it receive its first text, or, if it
---- publishes about other files, the first text of the file.
+--- Time that a client has to publish about a file for the first time, ns. Begins with the first text that it received,
+--- or with the first text of the file if it has published about others.
 local FIRST_NS = 4e9
---- Cheap requests. Their answer shows that the server has read everything sent before.
+--- Barrier requests: cheap ones, whose answer shows that the server has read everything sent before.
 local BARRIERS = { 'textDocument/hover', 'textDocument/documentHighlight', 'textDocument/documentSymbol' }
 local PULL = 'textDocument/diagnostic'
 local CLOSED = 'the buffer was closed'
@@ -53,7 +53,7 @@ local function can_pull(client, bufnr)
   return clients.supports(client, PULL, bufnr)
 end
 
---- Whether a client has published nothing about a file although it had time to, such as one that only completes.
+--- Whether a client has published nothing about a file although it had time to: it may only provide completion.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
@@ -75,14 +75,14 @@ local function is_fresh(client, bufnr)
   local state, uri = server_state.of(client), uri_of(bufnr)
   local published, sent, version = state.published[uri], state.sent[uri], version_of(bufnr) or 0
   if not published or state.versioned and not published.version then
-    return false -- such as the empty list for a file that was closed in order to re-open it
+    return false -- such as the empty list for a file that was closed to open it again
   elseif sent and ((sent.version or -1) < version or published.at <= sent.at) then
     return false -- the change has not been sent, or nothing was published since
   end
   return not published.version or published.version >= math.max(version, sent and sent.version or 0)
 end
 
---- Whether the servers have checked the current text, by what is known without asking.
+--- Returns whether the servers have checked the current text, without asking them.
 ---@param bufnr integer
 ---@return 'yes'|'stale'|'unknown'
 function M.state(bufnr)
@@ -123,14 +123,14 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
----@param over integer ns
+---@param deadline integer ns
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
-local function pull(ctx, client, bufnr, over)
+local function pull(ctx, client, bufnr, deadline)
   local version, handler = version_of(bufnr), vim.lsp.handlers[PULL]
   for _, identifier in ipairs(clients.pull_identifiers(client, bufnr)) do
     local params = { textDocument = { uri = uri_of(bufnr) }, identifier = identifier or nil }
-    local ms = (over - vim.uv.hrtime()) / 1e6
+    local ms = (deadline - vim.uv.hrtime()) / 1e6
     local report, err = request.ask(ctx, client, PULL, params, bufnr, math.max(ms, 1))
     if not report then
       return 'no', err and err.message or ('%s did not answer'):format(client.name)
@@ -149,18 +149,18 @@ end
 ---@param ctx mcp-tools.Ctx
 ---@param client vim.lsp.Client
 ---@param bufnr integer
----@param over integer ns
+---@param deadline integer ns
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
-local function push(ctx, client, bufnr, over)
+local function push(ctx, client, bufnr, deadline)
   local state, uri, silent = server_state.of(client), uri_of(bufnr), 0
   local function left()
-    return (over - vim.uv.hrtime()) / 1e6
+    return (deadline - vim.uv.hrtime()) / 1e6
   end
-  local function is_gone()
+  local function is_closed()
     return clients.is_stopped(client) or not vim.api.nvim_buf_is_loaded(bufnr)
   end
-  local function works()
+  local function is_working()
     local sent = state.sent[uri]
     return server_state.has_begun_work_since(state, sent and sent.at or 0)
   end
@@ -171,33 +171,33 @@ local function push(ctx, client, bufnr, over)
   local function is_quiet()
     local published = state.published[uri]
     local is_over = published and (is_versioned() or vim.uv.hrtime() - published.at > QUIET_MS * 1e6)
-    return is_gone() or is_over and not works()
+    return is_closed() or is_over and not is_working()
   end
   barrier(ctx, client, bufnr, left()) -- also sends a change that Neovim has delayed
-  -- New and deleted files, of which it was just notified, may change its report on this one.
-  server_state.await(ctx, math.min(left(), ((state.unsettled_until or 0) - vim.uv.hrtime()) / 1e6), is_gone)
-  while left() > 0 and not is_gone() do
+  -- The server may still be reading new and deleted files that affect the diagnostics of this one.
+  server_state.await(ctx, math.min(left(), ((state.unsettled_until or 0) - vim.uv.hrtime()) / 1e6), is_closed)
+  while left() > 0 and not is_closed() do
     local fresh = server_state.await(ctx, math.min(left(), ROUND_MS), function()
-      return is_gone() or is_fresh(client, bufnr) or can_pull(client, bufnr)
+      return is_closed() or is_fresh(client, bufnr) or can_pull(client, bufnr)
     end)
-    if can_pull(client, bufnr) then -- it has registered for that in the meantime
-      return pull(ctx, client, bufnr, over)
+    if can_pull(client, bufnr) then -- it registered for pull diagnostics in the meantime
+      return pull(ctx, client, bufnr, deadline)
     elseif fresh then
       silent = 0
       server_state.await(ctx, left(), is_quiet)
     else
-      silent = works() and 0 or silent + 1
+      silent = is_working() and 0 or silent + 1
     end
     local before = state.published[uri]
-    if not is_gone() then
+    if not is_closed() then
       barrier(ctx, client, bufnr, left())
     end
-    if is_gone() then
+    if is_closed() then
       break
     elseif
       fresh
       and not server_state.await(ctx, is_versioned() and 0 or math.min(left(), SETTLE_MS), function()
-        return is_gone() or state.published[uri] ~= before or works()
+        return is_closed() or state.published[uri] ~= before or is_working()
       end)
       and is_fresh(client, bufnr)
     then
@@ -219,9 +219,9 @@ local function push(ctx, client, bufnr, over)
   if is_fresh(client, bufnr) and is_quiet() then
     return 'yes'
   end
-  local reading = lsp.why_indexing(client)
-  if reading then
-    return 'no', reading
+  local indexing = lsp.why_indexing(client)
+  if indexing then
+    return 'no', indexing
   elseif is_fresh(client, bufnr) then
     return 'no', ('%s is still working'):format(client.name)
   end
@@ -230,23 +230,23 @@ local function push(ctx, client, bufnr, over)
   return 'no', text:format(client.name)
 end
 
---- Waits until servers have reported on other files than the changed one.
+--- Waits until servers have reported on open files other than the edited ones.
 ---@param ctx mcp-tools.Ctx
 ---@param list vim.lsp.Client[]
 ---@param others integer[] loaded buffers of the servers
 ---@param ms number maximum wait
 function M.wait_for_others(ctx, list, others, ms)
   local begun = vim.uv.hrtime()
-  local over = begun + ms * 1e6
+  local deadline = begun + ms * 1e6
   for _, client in ipairs(list) do
     for _, bufnr in ipairs(others) do
       local is_served = vim.api.nvim_buf_is_loaded(bufnr) and client.attached_buffers[bufnr]
-      if is_served and can_pull(client, bufnr) and vim.uv.hrtime() < over then
-        pull(ctx, client, bufnr, over)
+      if is_served and can_pull(client, bufnr) and vim.uv.hrtime() < deadline then
+        pull(ctx, client, bufnr, deadline)
       end
     end
   end
-  server_state.await(ctx, (over - vim.uv.hrtime()) / 1e6, function()
+  server_state.await(ctx, (deadline - vim.uv.hrtime()) / 1e6, function()
     local now = vim.uv.hrtime()
     for _, client in ipairs(list) do
       local state = server_state.of(client)
@@ -260,11 +260,11 @@ function M.wait_for_others(ctx, list, others, ms)
   end)
 end
 
---- Whether a client may have published about a file: it has about others, or we have not seen the file being sent.
+--- Whether a client may have published about a file: it has published before, or the file was sent before we listened.
 ---@param client vim.lsp.Client
 ---@param bufnr integer
 ---@return boolean
-local function is_known(client, bufnr)
+local function may_have_published(client, bufnr)
   local state = server_state.of(client)
   return state.has_published or not state.sent[uri_of(bufnr)]
 end
@@ -277,12 +277,13 @@ local function reporting(list, bufnr)
   local active = vim.tbl_filter(function(client)
     return not is_silent(client, bufnr)
   end, list)
-  return #active > 0 and active or vim.tbl_filter(function(client)
-    return is_known(client, bufnr)
-  end, list)
+  return #active > 0 and active
+    or vim.tbl_filter(function(client)
+      return may_have_published(client, bufnr)
+    end, list)
 end
 
---- The outcome of several servers is the worst one.
+--- The result of several servers is the one with the highest rank.
 local RANK = { yes = 1, assumed = 2, no = 3 }
 
 --- Waits until the servers of a buffer have reported on its text.
@@ -291,9 +292,9 @@ local RANK = { yes = 1, assumed = 2, no = 3 }
 ---@param list vim.lsp.Client[]
 ---@param ms number maximum wait
 ---@return mcp-tools.diagnostics.Checked checked
----@return string? why unless `yes`
+---@return string? why nil if `yes`
 function M.wait(ctx, bufnr, list, ms)
-  local over = vim.uv.hrtime() + ms * 1e6
+  local deadline = vim.uv.hrtime() + ms * 1e6
   while true do
     local version, worst, why = version_of(bufnr), nil, nil
     local function note(checked, reason)
@@ -309,15 +310,15 @@ function M.wait(ctx, bufnr, list, ms)
       local checked, reason
       if can_pull(client, bufnr) then
         if not lsp.was_ready(client) then
-          lsp.await_ready(ctx, client, bufnr, (over - vim.uv.hrtime()) / 1e6)
+          lsp.await_ready(ctx, client, bufnr, (deadline - vim.uv.hrtime()) / 1e6)
         end
-        checked, reason = pull(ctx, client, bufnr, over)
+        checked, reason = pull(ctx, client, bufnr, deadline)
       else
-        checked, reason = push(ctx, client, bufnr, over)
+        checked, reason = push(ctx, client, bufnr, deadline)
       end
       if checked ~= 'assumed' or server_state.of(client).published[uri_of(bufnr)] then
         note(checked, reason)
-      elseif is_known(client, bufnr) then
+      elseif may_have_published(client, bufnr) then
         fallback = reason
       end
     end
@@ -331,7 +332,7 @@ function M.wait(ctx, bufnr, list, ms)
       return 'no', ('%s never published diagnostics'):format(table.concat(names, ', '))
     elseif worst ~= 'yes' or version_of(bufnr) == version then
       return worst, why
-    elseif vim.uv.hrtime() > over then
+    elseif vim.uv.hrtime() > deadline then
       return 'no', CHANGED -- the servers have checked different texts
     end
   end

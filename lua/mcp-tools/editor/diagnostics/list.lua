@@ -1,4 +1,4 @@
---- Diagnostics of files for answers: for the current text, with what is new, and added to the answers of edits.
+--- Lists the diagnostics of the current text of files, and what is new or fixed since the client last listed them.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -18,28 +18,28 @@ local watched_files = require('mcp-tools.editor.lsp.watched_files')
 
 local M = {}
 
---- What an answer of another certainty than `yes` means.
+--- Explanations of the values of `checked` other than `yes`.
 local CHECKED = {
   assumed = 'the servers published nothing new; this does not mean that there are no errors',
   stale = 'the rows may be of an older text',
   unknown = 'no server has checked the text',
 }
 
---- Note of answers for more than one file.
+--- Note of an answer for all open files.
 local OPEN_ONLY = 'closed files were not checked: give path to check one'
---- Note for a page after the last one.
+--- Note for an offset beyond the last row.
 local BEYOND = 'offset: %d is beyond the end (total %d)'
 
 --- Maximum number of open files to wait for.
 local MAX_WAITED = 50
 --- Maximum number of listed files whose text was not checked.
 local MAX_UNCHECKED = 20
---- Maximum number of rows with the source of their line, and of characters of each.
+--- Maximum number of rows for which source lines are added, and length of a source line in characters.
 local MAX_SOURCES, SOURCE_WIDTH = 20, 100
 --- Number of attempts to list diagnostics while the user types.
 local TRIES = 3
 
---- Findings that each session received last, by file.
+--- The latest findings that each session has received, by file.
 ---@type fun(ctx: mcp-tools.Ctx|mcp-tools.Call): table<string, mcp-tools.diagnostics.Finding[]>, boolean
 local seen_of = per_session(function()
   return {}
@@ -51,11 +51,11 @@ local function name_of(bufnr)
   return vim.api.nvim_buf_get_name(bufnr)
 end
 
---- Returns the findings before the call read the disk.
+--- Returns the current findings of a file, before the call reads changes from disk.
 ---@param ctx mcp-tools.Ctx
 ---@param args { path: string?, bufnr: integer? }
 ---@return mcp-tools.diagnostics.Finding[]?
-local function before_call(ctx, args)
+local function findings_before(ctx, args)
   local found = buffers.find(args, { current = true })
   return found and found.bufnr and (findings.of(found.bufnr, {}, time_slice.of(ctx))) or nil
 end
@@ -66,7 +66,7 @@ end
 ---@param ms number
 ---@return mcp-tools.diagnostics.Checked
 ---@return string? why
-local function freshen(ctx, bufnr, ms)
+local function wait_for_servers(ctx, bufnr, ms)
   local list, err = lsp.clients(ctx, bufnr)
   if not list then
     return 'no', err and err.message
@@ -96,22 +96,22 @@ local function sources_of(list, pause)
   end, list)
 end
 
---- Returns the diagnostics of one file for its current text, and what has changed since the last question.
+--- Returns the diagnostics of one file for its current text, and what has changed since the last listing.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@return table?
 ---@return mcp-tools.Error? err
 local function of_file(ctx, args)
   local seen, is_known = seen_of(ctx)
-  local before = before_call(ctx, args)
+  local before = findings_before(ctx, args)
   local target, err = lsp.target(ctx, args)
   if not target then
     return nil, err
   end
   local bufnr = target.bufnr
-  local has_basis = is_known and seen[name_of(bufnr)] ~= nil
-  before = has_basis and seen[name_of(bufnr)] or before or {}
-  local outcome, why = freshen(ctx, bufnr, args.timeout_ms)
+  local was_listed = is_known and seen[name_of(bufnr)] ~= nil
+  before = was_listed and seen[name_of(bufnr)] or before or {}
+  local outcome, why = wait_for_servers(ctx, bufnr, args.timeout_ms)
   if not vim.api.nvim_buf_is_loaded(bufnr) then
     return nil, errors.new('not_found', target.shown .. ' was closed')
   end
@@ -119,13 +119,13 @@ local function of_file(ctx, args)
   redact.refresh(pause)
   local all, steady, state = {}, false, nil
   for _ = 1, TRIES do
-    -- Before the list: what is published during a pause is not in it.
+    -- Determined before the list is read: diagnostics that are published in the meantime may not be in it.
     state = certainty(bufnr, outcome)
     all, steady = findings.of(bufnr, {}, pause)
     if steady then
       break
     end
-    outcome = 'no' -- the servers have checked another text
+    outcome = 'no' -- the servers have checked an older text
   end
   if not steady then
     return nil, errors.new('busy', ('%s keeps changing; try again'):format(target.shown))
@@ -134,7 +134,7 @@ local function of_file(ctx, args)
     seen[name_of(bufnr)] = all
   end
   local list = findings.filtered(all, args)
-  -- Another client may have asked, if the client has no identity; what is new since an edit is known.
+  -- A client without a session may not have seen the findings in `seen`. For an edit, `before` is correct.
   local compares = is_known or args.is_edit
   local new, fixed = findings.difference(compares and findings.filtered(before, args) or list, list, pause)
   local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))
@@ -151,7 +151,7 @@ local function of_file(ctx, args)
     sources = #part <= MAX_SOURCES and sources_of(part, pause) or {},
     new = findings.rows(new, args.limit),
     fixed = findings.rows(fixed, args.limit),
-    has_basis = args.is_edit and has_basis or nil,
+    was_listed = args.is_edit and was_listed or nil,
     next_offset = args.offset + #part < #list and args.offset + #part or nil,
   }
 end
@@ -161,8 +161,8 @@ end
 ---@param ms number
 ---@return table<string, string[]> unchecked certainty → paths
 ---@return integer open number of open files
-local function freshen_all(ctx, ms)
-  local over, waited, open = vim.uv.hrtime() + ms * 1e6, 0, 0
+local function wait_for_all(ctx, ms)
+  local deadline, waited, open = vim.uv.hrtime() + ms * 1e6, 0, 0
   local unchecked = { assumed = {}, stale = {}, unknown = {} }
   watched_files.notify_servers(ctx)
   for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
@@ -175,7 +175,7 @@ local function freshen_all(ctx, ms)
         disk.await(ctx, bufnr)
         waited = waited + 1
         if waited <= MAX_WAITED and vim.api.nvim_buf_is_loaded(bufnr) then
-          outcome = fresh.wait(ctx, bufnr, served, math.max((over - vim.uv.hrtime()) / 1e6, 1))
+          outcome = fresh.wait(ctx, bufnr, served, math.max((deadline - vim.uv.hrtime()) / 1e6, 1))
         end
       end
       local list = vim.api.nvim_buf_is_valid(bufnr) and unchecked[certainty(bufnr, outcome)]
@@ -187,12 +187,12 @@ local function freshen_all(ctx, ms)
   return unchecked, open
 end
 
---- Returns the diagnostics of all open files, and what has changed since the last question.
+--- Returns the diagnostics of all open files, and what has changed since the last listing.
 ---@param ctx mcp-tools.Ctx
 ---@param args table
 ---@return table
 local function of_open_files(ctx, args)
-  local unchecked, open = freshen_all(ctx, args.timeout_ms)
+  local unchecked, open = wait_for_all(ctx, args.timeout_ms)
   local seen, is_known = seen_of(ctx)
   local pause = time_slice.of(ctx)
   local files, withheld = findings.everywhere(ctx, {}, pause)
@@ -219,7 +219,7 @@ local function of_open_files(ctx, args)
     local name = name_of(file.bufnr)
     add(file.path, name, file.list, seen[name] or {})
   end
-  for name, before in vim.spairs(seen) do -- files that had some
+  for name, before in vim.spairs(seen) do -- files that no longer have findings
     if not listed[name] and #before > 0 then
       add(access.shown(name, ctx.root), name, {}, before)
     end
@@ -251,11 +251,11 @@ function M.list(ctx, args)
   return of_open_files(ctx, args)
 end
 
---- Adds the rows of a file, as `line:column severity code: message` after `before`, and source lines.
+--- Adds the rows of a file, with source lines.
 ---@param rows string[]
 ---@param file { diagnostics: string[], sources: string[]?, new: string[], fixed: string[] }
----@param before string
----@param marks_new boolean
+---@param before string prefix of each row
+---@param marks_new boolean append `(new)` to new rows
 local function add_rows(rows, file, before, marks_new)
   local is_new = {}
   for _, row in ipairs(marks_new and file.new or {}) do
@@ -289,7 +289,7 @@ function M.text(answer, args)
   local head = #counts > 0 and table.concat(counts, ', ') or nothing
   local is_unknown = answer.path and answer.checked ~= 'yes' or #(answer.unknown or {}) >= (answer.open or math.huge)
   if #counts == 0 and is_unknown then
-    head = 'nothing is known'
+    head = 'diagnostics unknown'
   end
   head = ('%s in %s'):format(head, answer.path or result.count(answer.open, 'open file'))
   local all_new = new > 0 and new == answer.total and fixed == 0

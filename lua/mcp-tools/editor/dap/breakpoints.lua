@@ -1,4 +1,4 @@
---- Breakpoints in buffers that need no window: for the user's list, or for one run.
+--- Sets breakpoints in loaded buffers, permanently or for one run.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -34,7 +34,7 @@ M.POINT = {
   properties = {
     path = { type = 'string', description = 'File path' },
     line = { type = 'integer', description = 'Line', minimum = 1 },
-    symbol = { type = 'string', description = 'Or the function to stop in', minLength = 1 },
+    symbol = { type = 'string', description = 'Function to stop in, instead of a line', minLength = 1 },
     condition = { type = 'string', description = 'Stop only if this expression is true' },
     hit_condition = { type = 'string', description = 'Number of hits before it stops', hidden = true },
     log_message = { type = 'string', description = 'Text to print instead, with `{value}`' },
@@ -54,7 +54,7 @@ function M.file(point)
   return found, err
 end
 
---- Returns what breakpoints make the program evaluate.
+--- Returns the expressions that breakpoints evaluate in the program.
 ---@param points mcp-tools.dap.Point[]?
 ---@return string[]? texts nil if nothing
 function M.expressions(points)
@@ -96,7 +96,7 @@ local function beyond(bufnr, line)
   end
 end
 
---- Returns errors of breakpoints that are known without loading their files.
+--- Returns the error of breakpoints that are certain to fail. Loads no file.
 ---@param points mcp-tools.dap.Point[]
 ---@return mcp-tools.Error? err
 function M.refusal(points)
@@ -170,13 +170,13 @@ function M.load(ctx, points)
     if err then
       return nil, err
     end
-    open.keep(bufnr) -- breakpoints are signs in the buffer
+    open.keep(bufnr) -- nvim-dap stores breakpoints as signs, which need a loaded buffer
     loaded[i] = vim.tbl_extend('force', point, { bufnr = bufnr, line = line })
   end
   return loaded
 end
 
---- Sets a breakpoint in nvim-dap's list. `sync` sends it to the programs that run.
+--- Sets a breakpoint in nvim-dap. `sync` sends it to running sessions.
 ---@param point mcp-tools.dap.Point loaded
 function M.set(point)
   nvim_dap.store().set(
@@ -186,7 +186,7 @@ function M.set(point)
   )
 end
 
---- Returns the breakpoint in a line.
+--- Returns the breakpoint on a line.
 ---@param bufnr integer
 ---@param line integer
 ---@return mcp-tools.dap.Breakpoint?
@@ -196,10 +196,10 @@ function M.at(bufnr, line)
   end)
 end
 
---- Sets breakpoints for one run. A line that has one already keeps it.
+--- Sets breakpoints for one run, except on lines that already have one.
 ---@param ctx mcp-tools.Ctx
 ---@param points mcp-tools.dap.Point[]
----@return fun()? remove removes those that were set
+---@return fun()? remove removes the new breakpoints
 ---@return mcp-tools.Error? err
 function M.add(ctx, points)
   local loaded, err = M.load(ctx, points)
@@ -210,7 +210,7 @@ function M.add(ctx, points)
   for _, point in ipairs(loaded) do
     if not M.at(point.bufnr, point.line) then
       M.set(point)
-      -- Signs move with the text, and so does the mark.
+      -- The mark moves with the text, like the sign of the breakpoint.
       local id = api.nvim_buf_set_extmark(point.bufnr, namespace, point.line - 1, 0, {})
       table.insert(marks, { bufnr = point.bufnr, id = id })
     end

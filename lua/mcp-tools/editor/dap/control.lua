@@ -1,5 +1,5 @@
---- Control of a debugged program: wait, continue, step, pause and end. A timeout of a wait is not an error and ends
---- nothing.
+--- Controls a debugged program: waits, continues, steps, pauses and ends it. After a timeout of a wait, the program
+--- keeps running.
 
 local await_until = require('mcp-tools.util.deadline').await_until
 local errors = require('mcp-tools.errors')
@@ -12,7 +12,7 @@ local stop = require('mcp-tools.editor.dap.stop')
 local M = {}
 
 local MAX_WAIT = 600000
---- Timeout of tools that wait: the maximum wait, and time for requests after it.
+--- Timeout of tools that wait: the maximum wait, plus time for requests after it.
 M.TOOL_TIMEOUT = MAX_WAIT + 30000
 --- Maximum wait for an adapter to end a program, ms.
 local END_MS = 3000
@@ -33,7 +33,7 @@ M.ARGS = {
   },
 }
 
---- Maps the arguments for waiting that guill/mcp-tools.nvim has.
+--- Replaces the arguments of guill/mcp-tools.nvim for waiting.
 ---@param args table changed in place
 ---@return table args
 function M.old_wait(args)
@@ -52,7 +52,7 @@ function M.await(ctx, ms, is_true)
   return await_until(ctx, ms, sessions.on_change, is_true)
 end
 
---- Waits until a session, or one that it has started, has stopped or ended; describes it, and evaluates expressions if
+--- Waits until a session or one of its child sessions has stopped or ended, and describes it. Evaluates expressions if
 --- it has stopped.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
@@ -91,7 +91,7 @@ function M.resume(ctx, entry, command)
       done(true)
     end)
   end)
-  -- A program that ends before the adapter answers was resumed, too.
+  -- If the program ended before the adapter answered, it was resumed as well.
   return ok or entry.ended or nil, err
 end
 
@@ -119,7 +119,7 @@ local function await_end(ctx, entry)
   end)
 end
 
---- Disconnects from a session. nvim-dap may raise an error if it is ending.
+--- Disconnects from a session. nvim-dap may raise an error if the session is ending.
 ---@param entry mcp-tools.dap.Entry
 ---@param terminate boolean also end the program
 local function disconnect(entry, terminate)
@@ -148,7 +148,7 @@ function M.disconnect(ctx, entry, terminate)
   return true
 end
 
---- Ends a program and everything that it started: on request, so that it can clean up, otherwise by disconnecting.
+--- Ends a program and its child sessions: by a `terminate` request, which allows cleanup, otherwise by disconnecting.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@return boolean? ended

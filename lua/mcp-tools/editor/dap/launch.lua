@@ -1,4 +1,4 @@
---- Launch configurations, and sessions started from them or from arguments, up to the first stop.
+--- Finds launch configurations, and starts sessions from them or from arguments.
 
 local buffers = require('mcp-tools.editor.buffer')
 local canonical_json = require('mcp-tools.util.canonical_json')
@@ -21,7 +21,7 @@ local SESSION_MS = 15000
 
 M.LAUNCH_JSON = '.vscode/launch.json'
 
---- Returns the configurations of launch.json, by nvim-dap's parser.
+--- Returns the configurations of launch.json, as nvim-dap parses it.
 ---@param root string
 ---@return table[]
 ---@return string? withheld why the file is not used
@@ -46,11 +46,11 @@ local function of_launch_json(root)
   end, configs)
 end
 
---- Providers of nvim-dap itself, for `dap.configurations` and launch.json, which are read here.
+--- nvim-dap's own providers, which are skipped: `dap.configurations` and launch.json are read here.
 local BUILT_IN = { ['dap.global'] = true, ['dap.launch.json'] = true }
 
 --- Returns configurations that a plugin provides for the current file (nvim-dap 0.8 and later). A provider runs in its
---- own coroutine; the result of one that waits, such as for the user, is left out.
+--- own coroutine; if it waits, such as for the user, its result is ignored.
 ---@param provider fun(bufnr: integer): table[]
 ---@return any configs
 local function provided_by(provider)
@@ -88,15 +88,15 @@ end
 ---@return string[]
 local function interactive_fields(config)
   local names = {}
-  --- Functions here find something out, such as an interpreter, and do not ask.
-  local quiet = { pythonPath = true, python = true, cwd = true, env = true }
+  --- Fields whose functions usually compute a value, such as the path of an interpreter, and do not ask.
+  local computed = { pythonPath = true, python = true, cwd = true, env = true }
   local function visit(key, value, top)
     if type(value) == 'table' then
       for _, item in pairs(value) do
         visit(key, item, false)
       end
     elseif
-      (type(value) == 'function' or type(value) == 'thread') and not (top and quiet[key])
+      (type(value) == 'function' or type(value) == 'thread') and not (top and computed[key])
       or type(value) == 'string' and (value:find('${input:', 1, true) or value:find('${command:', 1, true))
     then
       names[key] = true
@@ -149,7 +149,7 @@ local function of_name(args, root)
   return nil, errors.new('not_found', text)
 end
 
---- Replaces variables for paths: the file next to an agent's terminal, the root directory.
+--- Replaces variables such as `${file}` and `${workspaceFolder}`.
 ---@param value any
 ---@param known table<string, string>
 ---@return any
@@ -180,7 +180,7 @@ local function known_places(root)
   return known
 end
 
---- Adapters that nvim-dap's users commonly configure, by filetype; '' is an executable.
+--- Common names of adapters, by filetype; '' is the filetype of executables.
 local ADAPTERS = {
   python = { 'python', 'debugpy' },
   javascript = { 'pwa-node', 'node2', 'node' },
@@ -198,8 +198,8 @@ local function adapters(dap)
   return names, #names > 0 and table.concat(names, ', ') or 'none'
 end
 
---- Returns what nvim-dap's configurations of a filetype say about a program: the first one that launches one and asks
---- nothing else, otherwise an adapter of that filetype.
+--- Returns a configuration for a program: the first `launch` configuration of its filetype that asks the user only for
+--- program and arguments, otherwise one with an adapter of the filetype.
 ---@param program string
 ---@return table? config
 ---@return mcp-tools.Error? err
@@ -237,7 +237,7 @@ function M.configuration(args, root)
   if args.configuration then
     config, err = of_name(args, root)
     if config then
-      config.console = nil -- a terminal would open a window, and its output could not be read
+      config.console = nil -- `integratedTerminal` would open a window, and its output could not be read
     end
   elseif not options.type and args.program then
     config, err = for_program(args.program)
@@ -286,7 +286,7 @@ local function is_directory(path)
   return (vim.uv.fs_stat(path) or {}).type == 'directory'
 end
 
---- Returns errors of a configuration that are known without starting it.
+--- Returns the error of a configuration that is certain to fail.
 ---@param config table
 ---@return mcp-tools.Error?
 function M.refusal(config)
@@ -317,9 +317,9 @@ function M.refusal(config)
   elseif config.request ~= 'launch' then
     return nil
   end
-  for field, is_there in pairs({ program = vim.uv.fs_stat, cwd = is_directory }) do
+  for field, exists in pairs({ program = vim.uv.fs_stat, cwd = is_directory }) do
     local path = config[field]
-    if type(path) == 'string' and path:sub(1, 1) == '/' and not is_there(path) then
+    if type(path) == 'string' and path:sub(1, 1) == '/' and not exists(path) then
       local what = field == 'cwd' and 'directory' or 'file'
       return errors.new('not_found', ('%s: no such %s: %s'):format(field, what, path))
     end
@@ -339,8 +339,8 @@ function M.preview(args, config)
   return text
 end
 
---- Returns an error if a configuration differs from the one shown for approval: `${file}` is another file, or
---- launch.json has changed.
+--- Returns an error if a configuration differs from the one shown for approval: the value of `${file}` or launch.json
+--- has changed.
 ---@param args table
 ---@param config table
 ---@return mcp-tools.Error?
@@ -360,11 +360,11 @@ end
 ---@return mcp-tools.dap.Entry?
 ---@return mcp-tools.Error?
 local function begin(ctx, config, expected)
-  local asked = false
+  local is_requested = false
   ctx:on_cancel(function()
     if expected.entry then
       control.abandon(expected.entry)
-    elseif asked then -- the adapter is starting
+    elseif is_requested then -- the adapter is starting
       expected.unwanted = control.abandon
       timer.after(SESSION_MS, function()
         sessions.forget(expected)
@@ -376,7 +376,7 @@ local function begin(ctx, config, expected)
   local fault = ctx:await(function(done)
     vim.schedule(function() -- outside the tool's coroutine, in which nvim-dap would yield
       if not ctx:cancelled() then
-        asked = true
+        is_requested = true
         done(nvim_dap.run(config))
       end
     end)
@@ -401,7 +401,7 @@ local function begin(ctx, config, expected)
   return entry
 end
 
---- Starts a configuration and describes the first stop.
+--- Starts a configuration, waits for the first stop and describes it.
 ---@param ctx mcp-tools.Ctx
 ---@param config table
 ---@param args { expressions: string[]?, timeout_ms: integer }

@@ -1,9 +1,9 @@
---- nvim-dap, the debug adapter client: the only file that uses its module.
+--- Interface to nvim-dap, the debug adapter client. Only this file loads its modules.
 ---
---- It uses little of it, so that tests can replace it: `run`, `session()`, `sessions()` and `listeners`, `adapters`,
---- `configurations`, `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`; `notify` of `dap.utils`;
---- `getconfigs` of `dap.ext.vscode`; of a session: `request`, `set_breakpoints`, `disconnect`, and its fields. None is
---- called in the coroutine of a tool, in which nvim-dap would yield.
+--- Only these functions and fields are used, which doubles in tests implement: `run`, `session()`, `sessions()`,
+--- `listeners`, `adapters`, `configurations` and `defaults`; `get`, `set`, `remove` and `clear` of `dap.breakpoints`;
+--- `notify` of `dap.utils`; `getconfigs` of `dap.ext.vscode`; `request`, `set_breakpoints`, `disconnect` and the fields
+--- of a session. Do not call them in the coroutine of a tool, because nvim-dap would yield in it.
 
 local errors = require('mcp-tools.errors')
 local notify = require('mcp-tools.notify')
@@ -21,7 +21,7 @@ function M.loaded()
   return type(dap) == 'table' and dap or nil
 end
 
---- nvim-dap's own function, while it is replaced by ours.
+--- nvim-dap's `notify`, while it is replaced.
 ---@type function?
 local own_notify
 
@@ -31,8 +31,8 @@ local function relay(message, level)
   notify.relay('nvim-dap', level or vim.log.levels.INFO, tostring(message))
 end
 
---- Keeps messages of nvim-dap from waiting for a key, until `release_messages`: a long one, such as that of a failed
---- launch, would block the main thread, and with it every call, until the user returns.
+--- Replaces nvim-dap's `notify` until `release_messages`: a long message, such as that of a failed launch, would block
+--- the main thread until the user presses a key.
 function M.relay_messages()
   local utils = optional.load('dap.utils')
   if type(utils) == 'table' and utils.notify ~= relay then
@@ -40,7 +40,7 @@ function M.relay_messages()
   end
 end
 
---- Restores nvim-dap's own function.
+--- Restores nvim-dap's `notify`.
 function M.release_messages()
   local utils = package.loaded['dap.utils']
   if own_notify and type(utils) == 'table' and utils.notify == relay then
@@ -112,7 +112,7 @@ function M.focused()
   return dap and dap.session()
 end
 
---- Starts a program. Results arrive at the listeners.
+--- Starts a program. The listeners receive the results.
 ---@param config table
 ---@return string? fault
 function M.run(config)

@@ -5,7 +5,7 @@ local M = {}
 --- Maximum number of lines that are kept, and length of a line.
 M.MAX_LINES = 1000
 local MAX_LINE = 4000
---- Output continues the last line of its category if that is among this number of lines.
+--- Output continues an open line of its category if that is among the last lines, up to this number.
 local NEAR = 4
 
 ---@class mcp-tools.dap.Line
@@ -17,7 +17,7 @@ local NEAR = 4
 ---@class mcp-tools.dap.Output
 ---@field private lines table<integer, mcp-tools.dap.Line> by their seq
 ---@field count integer number of all lines so far
----@field reported integer last line that an answer contained
+---@field reported integer last line that was part of an answer
 local Output = {}
 Output.__index = Output
 
@@ -26,7 +26,7 @@ function M.new()
   return setmetatable({ lines = {}, count = 0, reported = 0 }, Output)
 end
 
---- Returns the line that output of a category continues, unless an answer contained it.
+--- Returns the line that new output of a category continues, unless it was reported already.
 ---@param category string
 ---@return mcp-tools.dap.Line?
 function Output:open(category)

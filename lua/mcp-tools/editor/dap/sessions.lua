@@ -1,4 +1,4 @@
---- Debug sessions: their stops, output, bound breakpoints and ends, and which one a call means.
+--- Tracks debug sessions: stops, output, bound breakpoints and ends. Selects the session for a call.
 ---
 --- When a session that a tool has resumed stops, nvim-dap must not move the user's cursor: the event gets DAP's
 --- `preserveFocusHint`. After a step by the user, the cursor moves as usual.
@@ -13,7 +13,7 @@ local M = {}
 
 --- Maximum number of ended sessions whose output is kept.
 local MAX_ENDED = 5
---- Time after the end of a session in which nvim-dap may still report something, ms.
+--- Time after the end of a session in which nvim-dap may still show messages, ms.
 local LAST_MESSAGES_MS = 2000
 --- Fields that identify the session that a tool has requested.
 local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
@@ -44,10 +44,10 @@ local SAME = { 'type', 'request', 'name', 'program', 'cwd' }
 ---@field ended boolean
 ---@field exit_code integer?
 ---@field fault string? why it did not start
----@field bound table<string, table<integer, mcp-tools.dap.Bound>> path → requested line
+---@field bound table<string, table<integer, mcp-tools.dap.Bound>> by path and requested line
 ---@field seen { place: string, values: table<string, string> }? locals of the last answer
----@field filters mcp-tools.dap.Filters? those of a tool
----@field remove_breakpoints fun()? removes those of the call that started it
+---@field filters mcp-tools.dap.Filters? requested by a tool
+---@field remove_breakpoints fun()? removes the breakpoints of the call that started the session
 ---@field filters_sent boolean?
 ---@field started boolean? its program has begun
 ---@field ours boolean? started by a tool
@@ -76,8 +76,8 @@ function M.on_change(fn)
   end
 end
 
---- Categories of output that is not for users.
-local NOT_OUTPUT = { telemetry = true }
+--- Categories of output that users do not see.
+local HIDDEN_CATEGORIES = { telemetry = true }
 
 ---@type table<table, true> arguments of requests by tools
 local ours = setmetatable({}, { __mode = 'k' })
@@ -92,7 +92,7 @@ end
 ---@type table<string, fun(entry: mcp-tools.dap.Entry, body: table)>
 local EVENTS = {
   stopped = function(entry, body)
-    -- nvim-dap resumes further threads that stop automatically at once.
+    -- Another thread: nvim-dap resumes it at once.
     if entry.stop and entry.stop.thread_id and entry.stop.thread_id ~= body.threadId then
       return
     end
@@ -115,7 +115,7 @@ local EVENTS = {
     end
   end,
   output = function(entry, body)
-    if type(body.output) == 'string' and not NOT_OUTPUT[body.category] then
+    if type(body.output) == 'string' and not HIDDEN_CATEGORIES[body.category] then
       entry.output:add(body.category or 'console', body.output)
     end
   end,
@@ -189,7 +189,7 @@ local RESPONSES = {
     entry.bound[path] = lines
     notify()
   end,
-  -- nvim-dap sets its default filters before the program runs; then those of the call are set.
+  -- nvim-dap sets its default filters before the program runs. After that, replaces them with those of the call.
   setExceptionBreakpoints = function(entry, err)
     if not err and entry.filters and not entry.filters_sent then
       entry.filters_sent = true
@@ -208,7 +208,7 @@ local attached
 
 ---@class mcp-tools.dap.Expected a session that a tool will start
 ---@field config table
----@field known table<integer, table>
+---@field known table<integer, table> sessions that existed before
 ---@field filters mcp-tools.dap.Filters?
 ---@field entry mcp-tools.dap.Entry?
 ---@field unwanted fun(entry: mcp-tools.dap.Entry)? called if the session is no longer needed
@@ -258,7 +258,7 @@ local function root_of(session)
   return session
 end
 
---- Whether a session runs a configuration. nvim-dap has replaced its own variables in it.
+--- Whether a session runs a configuration. Fields with `${…}` are ignored, because nvim-dap has expanded them.
 ---@param session table
 ---@param config table
 ---@return boolean
@@ -269,8 +269,9 @@ local function runs(session, config)
   end)
 end
 
+--- Assigns a new session to the tool that expects it.
 ---@param entry mcp-tools.dap.Entry
-local function claim(entry)
+local function assign(entry)
   for i, each in ipairs(expected) do
     if not each.known[entry.id] and runs(entry.session, each.config) then
       table.remove(expected, i)
@@ -284,7 +285,7 @@ local function claim(entry)
   end
 end
 
---- Returns the entry of a session.
+--- Returns the entry of a session. A new session is added.
 ---@param session table
 ---@return mcp-tools.dap.Entry
 local function track(session)
@@ -293,18 +294,18 @@ local function track(session)
     return entry
   end
   local root = root_of(session)
-  local above = root ~= session and track(root) or nil
+  local parent = root ~= session and track(root) or nil
   entry = {
     id = session.id,
     session = session,
     root = root.id --[[@as integer]],
     name = tostring(session.config.name),
     type = tostring(session.config.type),
-    output = above and above.output or Output.new(),
-    resumed_by = above and above.resumed_by or 'user',
+    output = parent and parent.output or Output.new(),
+    resumed_by = parent and parent.resumed_by or 'user',
     ended = session.closed == true,
     bound = {},
-    filters = above and above.filters,
+    filters = parent and parent.filters,
   }
   table.insert(entries, entry)
   if session.on_close then
@@ -316,14 +317,14 @@ local function track(session)
     entry.stop = { thread_id = session.stopped_thread_id, reason = 'stopped before' }
     entry.started = true
   end
-  if not above then
-    claim(entry)
+  if not parent then
+    assign(entry)
   end
   notify()
   return entry
 end
 
---- Marks a thread as running before a tool resumes it, so that no earlier stop is reported.
+--- Marks a thread as running before a tool resumes it, so that its last stop is not reported again.
 ---@param entry mcp-tools.dap.Entry
 ---@param arguments table of the request
 ---@return fun() undo
@@ -338,7 +339,7 @@ function M.resuming(entry, arguments)
   end
 end
 
---- Listens to nvim-dap from now on. Existing sessions are added.
+--- Begins to listen to nvim-dap, and adds existing sessions.
 ---@return table? dap
 ---@return mcp-tools.Error? err
 function M.attach()
@@ -440,10 +441,10 @@ end
 --- Argument of every tool for a session.
 M.ARG = { type = 'integer', description = 'Session id; default: the focused session', minimum = 1, hidden = true }
 
---- Returns the latest child session: the first session often has no program and only starts others.
+--- Returns the latest active child session: the first session often only starts others, and has no program.
 ---@param entry mcp-tools.dap.Entry
 ---@return mcp-tools.dap.Entry
-local function youngest(entry)
+local function latest_child(entry)
   local family = M.family(entry.root)
   for i = #family, 1, -1 do
     if entry.id == entry.root and not family[i].ended then
@@ -462,12 +463,12 @@ local function selected(id)
   local focused = nvim_dap.focused()
   local entry = focused and M.get(focused.id)
   if entry and not entry.ended then
-    return youngest(entry)
+    return latest_child(entry)
   end
   local all = M.all()
   for i = #all, 1, -1 do
     if not all[i].ended and all[i].root == all[i].id then
-      return youngest(all[i])
+      return latest_child(all[i])
     end
   end
   return all[#all]

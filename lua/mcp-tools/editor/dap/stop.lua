@@ -1,5 +1,5 @@
---- Describes a stop in one answer of about half a kilobyte: reason, place, code around it, callers, changed variables,
---- output; as data and as text.
+--- Describes a stop as data and as text of about half a kilobyte: reason, position, code, callers, changed variables,
+--- output.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -16,7 +16,7 @@ local utf8 = require('mcp-tools.util.utf8')
 
 local M = {}
 
---- Number of lines before and after the stopped one; characters of each.
+--- Number of lines before and after the stopped one, and maximum length of a line in characters.
 local AROUND, WIDTH = 2, 80
 local CALLERS = 3
 --- Maximum length of output in one answer, in characters: at a stop, and at the end.
@@ -89,8 +89,8 @@ local function numbered(lines, first, mark, width)
   return (utf8.repair(redact.quoted(table.concat(out, '\n'))))
 end
 
---- Returns the lines around that of a frame, as the editor has them. Call it in a coroutine.
----@param ctx mcp-tools.Ctx
+--- Returns the lines around that of a frame, as in the editor.
+---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param frame table
 ---@param around integer lines before and after it
 ---@param width? integer
@@ -102,7 +102,7 @@ function M.code(ctx, frame, around, width)
     return nil
   end
   local place, why = access.path(path, ctx.root)
-  if not place or line < 1 then -- 0: before the first one
+  if not place or line < 1 then -- 0: unknown
     return nil, why
   end
   local first = math.max(line - around, 1)
@@ -126,11 +126,11 @@ function M.code(ctx, frame, around, width)
   return numbered(lines, first, line, width or 120)
 end
 
---- Returns the end of the output that no answer contained.
+--- Returns the end of the output that has not been reported yet.
 ---@param entry mcp-tools.dap.Entry
 ---@param max integer
 ---@return string? text
----@return integer? left_out lines
+---@return integer? left_out number of lines
 local function new_output(entry, max)
   local lines = entry.output:after(entry.output.reported)
   entry.output.reported = entry.output.count
@@ -210,7 +210,7 @@ local function add_place(ctx, entry, answer)
   end
   local frame, err = M.frame(ctx, entry)
   if not frame or not entry.stop then
-    answer.at = err and err.message or 'the adapter reports no place'
+    answer.at = err and err.message or 'the adapter reports no position'
     return
   end
   show(entry, frame)
@@ -256,7 +256,7 @@ end
 local MAX_VALUE, MAX_FIELD, MAX_FIELDS = 2000, 100, 20
 local NUMBER = '^[-+]?%d[%w_.+-]*$'
 
---- Returns the first secret name in an expression. Its result is secret, unless it is a number.
+--- Returns the first secret name in an expression. The result of the expression is secret, too, unless it is a number.
 ---@param expression string
 ---@return string?
 local function secret_in(expression)
@@ -274,7 +274,7 @@ end
 ---@field type string?
 ---@field fields mcp-tools.dap.Shown[]? of a value that has contents
 ---@field more_fields integer?
----@field output string? what the evaluation has printed
+---@field output string? printed by the evaluation
 
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
@@ -286,7 +286,7 @@ local function evaluate(ctx, entry, expression, frame_id)
   local body, err = request.send(ctx, entry, 'evaluate', {
     expression = expression,
     frameId = frame_id,
-    context = 'repl', -- in which statements run, too
+    context = 'repl', -- allows statements
   })
   variables.refresh(ctx)
   if not body then
@@ -312,7 +312,7 @@ local function evaluate(ctx, entry, expression, frame_id)
   return answer
 end
 
---- Evaluates expressions in order. One that fails has an error instead of a value.
+--- Evaluates expressions in order. If one fails, its value is replaced by an error.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param expressions string[]
@@ -327,9 +327,9 @@ function M.evaluate(ctx, entry, expressions, frame_id)
   return values
 end
 
---- Returns variables or values as lines.
+--- Adds variables or values as lines.
 ---@param list (mcp-tools.dap.Shown|string)[]
----@param rows string[] to which they are added
+---@param rows string[] changed in place
 ---@param indent string
 local function add_variables(list, rows, indent)
   for _, each in ipairs(list) do
@@ -340,8 +340,8 @@ local function add_variables(list, rows, indent)
   end
 end
 
---- Returns the answer about a session as text. Values that were asked for replace the code around the stop, the callers
---- and the local variables.
+--- Returns the answer about a session as text. Requested values replace the code around the stop, the callers and the
+--- local variables.
 ---@param answer table of `describe`, with more of `debug_inspect`
 ---@return string
 function M.render(answer)
@@ -376,7 +376,7 @@ function M.render(answer)
     table.insert(rows, 'ended' .. (answer.exit_code and (', exit code %d'):format(answer.exit_code) or ''))
   else
     table.insert(rows, 'running' .. (answer.waited_ms and (', no stop within %d ms'):format(answer.waited_ms) or ''))
-    table.insert(rows, "debug_step with how='wait' waits on, how='pause' stops it")
+    table.insert(rows, "debug_step with how='wait' continues to wait, how='pause' pauses it")
   end
   add('%s', answer.note)
   add('breakpoints that are not bound: %s', answer.unbound and table.concat(answer.unbound, ', '))

@@ -1,4 +1,4 @@
---- Variables and values of a debugged program, without secrets and shortened.
+--- Variables and values of a debugged program, with secrets removed and long values shortened.
 
 local log = require('mcp-tools.log')
 local position = require('mcp-tools.editor.position')
@@ -13,13 +13,13 @@ local M = {}
 
 local SECRET = secrets.MARK
 
---- Number of characters after the cut that are searched as well, so that a token across it is recognized.
+--- Number of bytes searched for secrets after the maximum length, so that a token across the cut is recognized.
 local BEYOND = 300
---- Values that show a secret is unset, so they need no redaction.
+--- Values of unset secrets, which need no redaction.
 local NOTHING =
   { [''] = true, None = true, ['nil'] = true, null = true, undefined = true, ["''"] = true, ['""'] = true }
 
---- Removes lists and maps with secret names: what is inside has no such name.
+--- Removes the contents of lists and maps with secret names: names inside do not show that a value is secret.
 ---@param text string
 ---@return string
 local function without_nested(text)
@@ -175,12 +175,12 @@ function M.list(ctx, variables, count, chars)
 end
 
 ---@class mcp-tools.dap.Changes
----@field locals string[]? all, if no answer had the same function before
----@field changed string[]? since the last stop in the same function
----@field gone string[]?
----@field more integer? number of those not listed
+---@field locals string[]? all, if the last stop was in another function
+---@field changed string[]? otherwise those that have changed since the last stop
+---@field gone string[]? names that no longer exist
+---@field more integer? number of variables that are not listed
 
---- Returns the locals of a frame, or the changed ones since the last stop in the same function, as `name = value`.
+--- Returns the locals of a frame as `name = value`; if the last stop was in the same function, only the changed ones.
 ---@param ctx mcp-tools.Ctx
 ---@param entry mcp-tools.dap.Entry
 ---@param frame table

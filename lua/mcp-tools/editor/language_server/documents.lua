@@ -1,7 +1,7 @@
---- Documents of LSP clients: which files they may name, and positions in the two texts of a file.
+--- Documents of LSP clients: checks which files they may access, and converts positions in them.
 ---
---- A client sees the text on disk, in UTF-16 units. The servers see that of the editor, which may have unsaved lines,
---- in the units that each has chosen.
+--- A client uses the text on disk, in UTF-16 units. A server uses the text of the editor, which may have unsaved
+--- changes, in its own encoding.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')
@@ -16,17 +16,17 @@ local M = {}
 
 --- Maximum size of a file whose text is read for positions, bytes.
 local MAX_BYTES = 32 * 1024 * 1024
---- Units of clients.
+--- Encoding of clients.
 local UTF16 = 'utf-16'
 
 ---@class mcp-tools.lsp.Document
 ---@field lines string[]? text in the editor; nil: positions are the same in both texts
----@field disk string[]? text on disk, if it is another one
+---@field disk string[]? text on disk, if it differs
 ---@field spans mcp-tools.LineSpan[]? differences from the text on disk to that in the editor
 ---@field known mcp-tools.position.Known?
 ---@field same table<string, integer[]>? number of equal bytes at the beginning and at the end of changed lines
 
---- Returns a check of URIs: the resolved path of a file that clients may read.
+--- Returns a function that resolves a URI to a path, if clients may read the file.
 ---@param ctx mcp-tools.Ctx
 ---@return fun(uri: any): string?, mcp-tools.Error?
 function M.checker(ctx)
@@ -56,7 +56,7 @@ local function lines_on_disk(ctx, path, bufnr)
   return bytes and file_text.lines_of((file_text.as_buffer(bytes, bufnr))) or nil
 end
 
---- Returns a function that reads what is needed to convert positions in files.
+--- Returns a function that reads the data for converting positions in a file.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@return fun(path: string, encoding: mcp-tools.lsp.Encoding): mcp-tools.lsp.Document load takes a resolved path, and
 ---  the encoding of the server
@@ -79,7 +79,7 @@ function M.loader(ctx)
   end
 end
 
---- Finds the row of another text.
+--- Converts a row of one text to the row of the other.
 ---@param spans mcp-tools.LineSpan[]
 ---@param row integer from 0
 ---@param from integer index of the row in a span, 1 on disk or 3 in the editor
@@ -103,7 +103,7 @@ local function row_of(spans, row, from, to)
   return row + shift
 end
 
---- Finds the byte of a changed line: after the same beginning, or before the same end.
+--- Converts a byte in a changed line: keeps the distance from the start, or from the end in the equal part there.
 ---@param old string
 ---@param new string
 ---@param byte integer
@@ -117,7 +117,7 @@ local function byte_of(old, new, byte, first, last)
   return math.min(byte, #new)
 end
 
----@class mcp-tools.lsp.Side
+---@class mcp-tools.lsp.Side one of the two texts
 ---@field lines string[]
 ---@field at integer index of its rows in a span
 ---@field encoding mcp-tools.lsp.Encoding
@@ -127,7 +127,7 @@ end
 ---@param from mcp-tools.lsp.Side
 ---@param to mcp-tools.lsp.Side
 ---@return lsp.Position
----@return boolean gone whether the other text does not have the line
+---@return boolean gone the other text does not have the line
 local function convert(document, place, from, to)
   local line = from.lines[place.line + 1]
   local row, how = row_of(document.spans or {}, place.line, from.at, to.at)
@@ -156,7 +156,7 @@ end
 ---@param place lsp.Position
 ---@param encoding mcp-tools.lsp.Encoding
 ---@return lsp.Position
----@return boolean gone whether the editor's text does not have the line
+---@return boolean gone the text of the editor does not have the line
 function M.to_server(document, place, encoding)
   if not document.lines then
     return place, false
@@ -170,7 +170,7 @@ function M.to_server(document, place, encoding)
   )
 end
 
---- Converts a position of a server for a client. One in a new line becomes the next one that is on disk.
+--- Converts a position of a server for a client. A position in an unsaved new line becomes the next one on disk.
 ---@param document mcp-tools.lsp.Document
 ---@param place lsp.Position
 ---@param encoding mcp-tools.lsp.Encoding

@@ -1,10 +1,10 @@
---- File extensions that have a language server here, for the configuration of LSP clients, which need a list.
+--- Lists the file extensions that have a language server, for the configuration of LSP clients.
 
 local time_slice = require('mcp-tools.util.time_slice')
 
 local M = {}
 
---- Neovim's own module, which has the extensions as keys of a table. It has no function that returns them.
+--- Neovim's module with a local table of extensions. No function returns them, so its source is read.
 local SOURCE = 'lua/vim/filetype.lua'
 
 --- Returns the known extensions.

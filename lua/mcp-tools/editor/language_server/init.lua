@@ -1,7 +1,7 @@
 --- Answers requests of LSP clients of agents with the language servers of this editor (`mcp-tools lsp`).
 ---
---- A request sees the text of the editor, unsaved lines included. A closed file is loaded into a hidden buffer for the
---- time of the call. Only methods that read are served.
+--- Answers refer to the text of the editor, including unsaved changes. A closed file is loaded into a hidden buffer
+--- during the call. Methods that change files are refused.
 
 local clients = require('mcp-tools.editor.lsp.clients')
 local config = require('mcp-tools.config')
@@ -19,7 +19,7 @@ local M = {}
 
 local DIAGNOSTIC, SYMBOL = 'textDocument/diagnostic', 'workspace/symbol'
 
---- Methods that are served, with the function that merges the results of several servers.
+--- Supported methods, with the function that merges the results of several servers.
 local SERVED = {
   ['callHierarchy/incomingCalls'] = results.merge_lists,
   ['callHierarchy/outgoingCalls'] = results.merge_lists,
@@ -29,11 +29,11 @@ local SERVED = {
   ['textDocument/implementation'] = results.merge_lists,
   ['textDocument/prepareCallHierarchy'] = results.merge_lists,
   ['textDocument/references'] = results.merge_lists,
-  [DIAGNOSTIC] = results.merge_hovers, -- there is one
+  [DIAGNOSTIC] = results.merge_hovers, -- returns the only result
   [SYMBOL] = results.merge_lists,
 }
 
---- Methods that would change files or run commands, with the tool that does it with the user's approval.
+--- Methods that change files or run commands, with the tool that does the same with the user's approval.
 local REFUSED = {
   ['codeAction/resolve'] = 'code_actions',
   ['textDocument/codeAction'] = 'code_actions',
@@ -45,10 +45,10 @@ local REFUSED = {
   ['workspace/willRenameFiles'] = 'file_move',
 }
 
---- A method of our own: the extensions of files that have a server, for `mcp-tools connect --lsp`.
+--- Our own method, for `mcp-tools connect --lsp`: returns the file extensions that have a server.
 local EXTENSIONS = '$/mcp-tools/extensions'
 
---- Fields of parameters that servers get. One with a token for partial results would send the result elsewhere.
+--- Fields of parameters that are passed to servers. With `partialResultToken`, answers would be empty.
 local FIELDS = { 'textDocument', 'position', 'context', 'item', 'query' }
 
 --- Maximum wait for diagnostics of the current text, ms.
@@ -101,7 +101,7 @@ local function is_position(place)
   end) and place.line ~= nil and place.character ~= nil
 end
 
---- Returns the positions in the parameters of a request, by their path.
+--- Returns the positions in the parameters of a request.
 ---@param params table
 ---@return lsp.Position[]? places
 ---@return mcp-tools.Error? err
@@ -119,14 +119,14 @@ local function positions_of(params)
   return list
 end
 
---- Returns the parameters for a server: positions in its units and in the text of the editor.
+--- Returns the parameters for each server, with positions in its encoding and in the text of the editor.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param opened mcp-tools.Target
 ---@param params table
 ---@param list vim.lsp.Client[]
 ---@return (fun(client: vim.lsp.Client): table)?
 ---@return mcp-tools.Error? err
-local function converted(ctx, opened, params, list)
+local function params_for(ctx, opened, params, list)
   local by_encoding, load = {}, documents.loader(ctx)
   for _, client in ipairs(list) do
     local encoding = client.offset_encoding
@@ -139,12 +139,12 @@ local function converted(ctx, opened, params, list)
         return nil, err
       end
       for _, place in ipairs(places) do
-        local there, gone = documents.to_server(document, place, encoding)
+        local server_place, gone = documents.to_server(document, place, encoding)
         if gone and place == copy.position then
           local text = 'line %d of %s was deleted in the editor, where the file has unsaved changes'
           return nil, errors.new('stale', text:format(place.line + 1, opened.shown))
         end
-        place.line, place.character = there.line, there.character
+        place.line, place.character = server_place.line, server_place.character
       end
       by_encoding[encoding] = copy
     end
@@ -159,7 +159,7 @@ end
 ---@param opened mcp-tools.Target
 ---@param method string
 ---@param params table
----@param name any only this server
+---@param name any name of the only server to ask
 ---@return mcp-tools.lsp.Answer[]?
 ---@return mcp-tools.Error? err
 local function ask_about(ctx, opened, method, params, name)
@@ -174,7 +174,7 @@ local function ask_about(ctx, opened, method, params, name)
   end
   local for_client
   if list then
-    for_client, err = converted(ctx, opened, params, list)
+    for_client, err = params_for(ctx, opened, params, list)
   end
   if not list or not for_client then
     return nil, err
@@ -189,7 +189,7 @@ local function ask_about(ctx, opened, method, params, name)
   )
 end
 
---- Asks all running servers for symbols by name, and first starts those of a file.
+--- Starts the servers of a file, and asks all running servers for symbols by name.
 ---@param ctx mcp-tools.Ctx inside a coroutine
 ---@param opened mcp-tools.Target?
 ---@param params table
@@ -238,7 +238,7 @@ end
 ---@return mcp-tools.Error? err
 function M.run(ctx, args)
   local method, params = args.method, {}
-  for _, field in ipairs(FIELDS) do -- what is not checked is not sent
+  for _, field in ipairs(FIELDS) do -- other fields are not checked
     params[field] = args.params[field]
   end
   local tool, merge = REFUSED[method], SERVED[method]
@@ -246,7 +246,7 @@ function M.run(ctx, args)
     local text = '%s is not answered here, because it changes files; use the tool %s%s of Neovim instead'
     return nil, errors.new('access_denied', text:format(method, config.get('tool_prefix'), tool))
   elseif method == 'textDocument/prepareRename' then
-    -- Only then Copilot CLI sends the request whose refusal names the tool.
+    -- So that Copilot CLI sends the rename request, whose refusal names the tool.
     return json.encode({ start = params.position, ['end'] = params.position })
   elseif method == EXTENSIONS then
     return json.encode(extensions.of(ctx))

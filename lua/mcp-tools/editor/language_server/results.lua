@@ -1,5 +1,5 @@
---- Results of language servers for LSP clients: other files removed, positions converted, answers of several servers
---- merged. Secrets are removed from texts; private data of the servers stays in the editor.
+--- Prepares results of language servers for LSP clients: removes secrets and files that clients may not read, converts
+--- positions, merges the answers of several servers. `data` of servers stays in the editor.
 
 local documents = require('mcp-tools.editor.language_server.documents')
 local lru = require('mcp-tools.util.lru')
@@ -12,17 +12,17 @@ local M = {}
 
 local is_range = position.is_range
 
---- Represents a value that refers to a file that clients may not read.
+--- Replaces a value that refers to a file that clients may not read.
 local REMOVED = {}
 
---- Maximum number of items of one client whose data is kept.
+--- Maximum number of items per client whose data is kept.
 local MAX_DATA = 1000
 
 --- Data of call hierarchy items, which only their server understands and which may quote any file.
 local kept_of = sessions.keep(function()
   return { last = 0, by_id = lru(MAX_DATA) }
 end)
---- Part of all ids: an id of another editor is unknown.
+--- Part of all ids, so that ids of other editors are not accepted.
 local epoch = ('%x'):format(vim.uv.hrtime())
 
 ---@param ctx mcp-tools.Ctx
@@ -39,7 +39,7 @@ local function keep(ctx, data)
   return id
 end
 
---- Returns the data of an item that this client got.
+--- Returns the data of an item that was sent to this client.
 ---@param ctx mcp-tools.Ctx
 ---@param id any
 ---@return any data nil if it is unknown
@@ -89,8 +89,8 @@ end
 ---@return lsp.Range
 local function range_of(range, document, job)
   local function place_of(place)
-    local there = document and documents.to_client(document, place, job.encoding) or place
-    return { line = there.line, character = there.character }
+    local target = document and documents.to_client(document, place, job.encoding) or place
+    return { line = target.line, character = target.character }
   end
   return { start = place_of(range.start), ['end'] = place_of(range['end']) }
 end
@@ -98,13 +98,13 @@ end
 local convert
 
 ---@param list any[]
----@param here mcp-tools.lsp.Document?
+---@param document mcp-tools.lsp.Document?
 ---@param job mcp-tools.lsp.Conversion
 ---@return any[]
-local function convert_list(list, here, job)
+local function convert_list(list, document, job)
   local kept = {}
   for _, each in ipairs(list) do
-    local value = is_range(each) and range_of(each, here, job) or convert(each, here, job)
+    local value = is_range(each) and range_of(each, document, job) or convert(each, document, job)
     if value ~= REMOVED then
       table.insert(kept, value)
     end
@@ -115,16 +115,16 @@ end
 
 --- Converts a value.
 ---@param value any
----@param here mcp-tools.lsp.Document? the file of ranges that belong to no URI
+---@param document mcp-tools.lsp.Document? the file of ranges without a URI
 ---@param job mcp-tools.lsp.Conversion
 ---@return any
-function convert(value, here, job)
+function convert(value, document, job)
   if type(value) == 'string' then
     return server_text.code(value)
   elseif type(value) ~= 'table' or next(value) == nil then
     return value
   elseif vim.islist(value) then
-    return convert_list(value, here, job)
+    return convert_list(value, document, job)
   end
   for key, each in pairs(value) do
     if is_uri(key, each) and not job.by_uri[each] then
@@ -132,7 +132,7 @@ function convert(value, here, job)
     end
   end
   local uri = uri_of(value)
-  local own = uri and (job.by_uri[uri] or nil) or here
+  local own = uri and (job.by_uri[uri] or nil) or document
   local caller = type(value.from) == 'table' and uri_of(value.from)
   local result = {}
   for key, each in pairs(value) do
@@ -140,10 +140,10 @@ function convert(value, here, job)
     if key == 'data' then
       converted = nil
     elseif key == 'fromRanges' and type(each) == 'table' then
-      -- Of the caller: it is `from`, or else the item that was asked about.
-      converted = convert_list(each, caller and (job.by_uri[caller] or nil) or here, job)
+      -- Ranges in the file of the caller: `from`, or otherwise the item of the request.
+      converted = convert_list(each, caller and (job.by_uri[caller] or nil) or document, job)
     elseif is_range(each) then
-      converted = range_of(each, key == 'originSelectionRange' and here or own, job)
+      converted = range_of(each, key == 'originSelectionRange' and document or own, job)
     elseif not is_uri(key, each) then
       converted = convert(each, own, job)
     end
@@ -153,7 +153,7 @@ function convert(value, here, job)
     result[key] = converted
   end
   if uri and value.selectionRange then
-    result.data = { server = job.client, id = job.keep(value.data) } -- only that server can continue from this item
+    result.data = { server = job.client, id = job.keep(value.data) } -- only this server knows the item
   end
   return result
 end
@@ -163,7 +163,7 @@ end
 ---@param answers mcp-tools.lsp.Convertible[]
 ---@param here string? resolved path of the file that the request is about
 ---@return any[] results without removed ones
----@return boolean removed whether parts were removed
+---@return boolean removed parts were removed
 function M.convert(ctx, answers, here)
   server_text.refresh(ctx)
   local results, removed, path_of, load = {}, false, documents.checker(ctx), documents.loader(ctx)
@@ -194,7 +194,7 @@ function M.convert(ctx, answers, here)
   return results, removed
 end
 
---- Identifies a location or symbol, so that one that two servers report occurs once.
+--- Identifies a location or symbol, to remove duplicates from different servers.
 ---@param value table
 ---@return string?
 local function key_of(value)
@@ -206,7 +206,7 @@ local function key_of(value)
     or nil
 end
 
---- Merges lists, and single values, to one list.
+--- Merges lists and single values into one list.
 ---@param results any[]
 ---@return any[]
 function M.merge_lists(results)

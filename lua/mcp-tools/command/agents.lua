@@ -158,8 +158,25 @@ local function with_target(list, use)
   end)
 end
 
---- Agents whose mentions end at a blank unless it is escaped.
-local ESCAPES_BLANKS = { gemini = true, qwen = true }
+--- Agents in whose mentions a backslash escapes; those of others are quoted.
+local ESCAPES = { gemini = true, qwen = true }
+
+--- Vim pattern for what ends a mention in some agent: blanks and punctuation, as JavaScript defines them.
+local ENDS_MENTION = [=[\m[ \\!"#$%&'()*,;<>?[\]^`{|}\u00a0\u1680\u2000-\u206f\u3000-\u3002\uff01\uff1f\ufeff]]=]
+
+--- Returns the text that mentions a path.
+---@param path string
+---@param agent string
+---@return string? text nil: agents may read the end of the path as a mention of another file
+local function mention_of(path, agent)
+  path = path:gsub('%c', ' ')
+  if ESCAPES[agent] then
+    return '@' .. vim.fn.substitute(path, ENDS_MENTION, [[\\&]], 'g')
+  elseif path:find('"', 1, true) or vim.fn.match(path, ENDS_MENTION .. '.*@') >= 0 then
+    return nil
+  end
+  return vim.fn.match(path, ENDS_MENTION) >= 0 and ('@"%s"'):format(path) or '@' .. path
+end
 
 --- What to send to an agent.
 ---@class mcp-tools.agents.Message
@@ -191,11 +208,12 @@ local function deliver(target, message)
     end
     if not is_mentioned then
       local lines = place.first and (' lines %d-%d'):format(place.first, place.last) or ''
-      local path = place.path:gsub('%c', ' ')
-      if own_terminal and ESCAPES_BLANKS[own_terminal.name] then
-        path = path:gsub(' ', '\\ ')
+      local mention = mention_of(place.path, own_terminal and own_terminal.name or '')
+      if not mention and own_terminal then
+        local text = '%s cannot be mentioned: an @ or a quote in its path may be read as the mention of another file'
+        return notify.error(text:format(sanitize.line(place.path)))
       end
-      typed, why_not = typed .. ('@%s%s '):format(path, lines), why
+      typed, why_not = typed .. ('%s%s '):format(mention or '', lines), why
     end
   end
   local mentions_all = typed == ''

@@ -19,7 +19,7 @@ end, {
 })
 
 -- A client may connect long after files were opened.
-vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
+vim.api.nvim_create_autocmd({ 'BufReadPre', 'BufReadPost', 'BufWritePre', 'BufWritePost', 'BufModifiedSet' }, {
   group = vim.api.nvim_create_augroup('mcp-tools.read_stamp', {}),
   desc = 'mcp-tools: note the state of a file that was read or written',
   callback = function(args)

@@ -304,7 +304,7 @@ local function merge_file_changes(outcome, before, cb)
     end
     local bufnr = buffers.of_path(path)
     local function finish(state)
-      if state == 'conflict' or proposed.is_new then
+      if state == 'conflict' or state == 'unreadable' or proposed.is_new then
         proposed:mark_gone('the file has changed on disk during review')
       elseif not bufnr then
         proposed:follow((file_text.lines_of(file_text.decode(bytes))))

@@ -22,7 +22,6 @@ local strings = require('mcp-tools.util.strings')
 local task = require('mcp-tools.util.task')
 local text_diff = require('mcp-tools.editor.text.diff')
 local time_slice = require('mcp-tools.util.time_slice')
-local undo = require('mcp-tools.editor.buffer.undo')
 
 local api, fn, uv = vim.api, vim.fn, vim.uv
 
@@ -74,16 +73,19 @@ end
 local function reload(bufnr)
   local is_listed, seen = vim.bo[bufnr].buflisted, highlighting.seen(bufnr)
   local tick, ok, thrown = api.nvim_buf_get_changedtick(bufnr), nil, nil
+  local ignored = vim.go.eventignore
+  vim.go.eventignore = 'FileType,' .. ignored -- it would highlight dangerous text
   buffers.keep_views(bufnr, function()
     ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
       vim.cmd('silent keepalt keepjumps edit!')
     end)
   end)
+  vim.go.eventignore = ignored
   if api.nvim_buf_is_valid(bufnr) then -- an autocommand may have deleted it
     vim.bo[bufnr].buflisted = is_listed
   end
   if api.nvim_buf_is_loaded(bufnr) then
-    highlighting.guard(bufnr, nil, nil, seen)
+    highlighting.after_reading(bufnr, seen)
   end
   if not ok and api.nvim_buf_is_loaded(bufnr) and api.nvim_buf_get_changedtick(bufnr) == tick then
     local text = '%s changed on disk and cannot be read now: %s'
@@ -95,36 +97,26 @@ end
 --- 'autoread' would keep the earlier ones.
 ---@param bufnr integer
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
+---@return mcp-tools.Error? err the file cannot be read
 local function checktime(bufnr)
-  local reason, seen
-  -- For such a buffer, the choice "edit" would append an empty line to the text.
-  local is_blank = api.nvim_buf_line_count(bufnr) == 1 and api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] == ''
+  local reason
   local hook = api.nvim_create_autocmd('FileChangedShell', {
     buffer = bufnr,
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      if reason == 'changed' and not is_blank then
-        seen = highlighting.seen(bufnr)
-        vim.v.fcs_choice = 'edit'
-      else
-        vim.v.fcs_choice = ''
-      end
+      vim.v.fcs_choice = '' -- with "edit", Neovim takes quadratic time for many lines
     end,
   })
-  local autoread = vim.bo[bufnr].autoread
-  vim.bo[bufnr].autoread = false -- otherwise the autocommand does not run
+  local autoread, ignored = vim.bo[bufnr].autoread, vim.go.eventignore
+  vim.bo[bufnr].autoread, vim.go.eventignore = false, '' -- otherwise the autocommand does not run
   pcall(vim.cmd, ('silent checktime %d'):format(bufnr))
+  vim.go.eventignore = ignored
   pcall(api.nvim_del_autocmd, hook)
   if api.nvim_buf_is_valid(bufnr) then
     vim.bo[bufnr].autoread = autoread
   end
-  if reason == 'changed' and is_blank then
-    reload(bufnr)
-  elseif reason == 'changed' and api.nvim_buf_is_loaded(bufnr) then
-    highlighting.guard(bufnr, nil, nil, seen)
-  end
-  return reason
+  return reason, reason == 'changed' and reload(bufnr) or nil
 end
 
 --- Notes that a buffer's file has the text that was read or written last.
@@ -233,11 +225,13 @@ local SYNC = {
 ---@param bufnr integer loaded
 ---@param path string
 ---@param reading mcp-tools.DiskReading
----@return 'same'|'other'|nil result 'other' also if the undo tree does not have that text; nil: the buffer has changed
----  meanwhile
+---@return 'same'|'other'|nil result 'other' also if that text is unknown; nil: the buffer has changed meanwhile
 ---@return mcp-tools.Error? err the file cannot be read
 local function compare(bufnr, path, reading)
-  local tick = api.nvim_buf_get_changedtick(bufnr)
+  local tick, known = api.nvim_buf_get_changedtick(bufnr), vim.bo[bufnr].modified and read_stamp.get(bufnr)
+  if known and not known.text then
+    return 'other'
+  end
   local bytes, err = reading.read(path, open.MAX_BYTES)
   if not bytes or not api.nvim_buf_is_loaded(bufnr) then
     return nil, err
@@ -245,10 +239,8 @@ local function compare(bufnr, path, reading)
   local text, ends = file_text.as_buffer(bytes, bufnr, reading.pause)
   text = ends.last and text or text .. '\n'
   local has_same
-  if vim.bo[bufnr].modified then
-    has_same = undo.in_saved(bufnr, function(copy)
-      return has_text(copy, text, SYNC.pause)
-    end)
+  if known then
+    has_same = known.text == read_stamp.hash(text)
   else
     has_same = has_text(bufnr, text, reading.pause) and has_ends(bufnr, bytes, ends)
   end
@@ -283,8 +275,11 @@ local function reported(bufnr, path, has_file)
     M.notify_servers(path, 'Created')
     return 'reloaded', err
   end
-  local tick, reason = api.nvim_buf_get_changedtick(bufnr), checktime(bufnr)
-  if reason == 'deleted' then
+  local tick = api.nvim_buf_get_changedtick(bufnr)
+  local reason, err = checktime(bufnr)
+  if err then
+    return nil, err
+  elseif reason == 'deleted' then
     M.notify_servers(path, 'Deleted')
     return 'gone'
   elseif not has_file or reason == 'time' or reason == 'mode' or not api.nvim_buf_is_loaded(bufnr) then
@@ -322,25 +317,24 @@ local function check_file(bufnr, path, stat, reading)
     return state
   elseif state ~= 'changed' and known.read == now then
     return state or 'same'
-  elseif state ~= 'changed' and (state or is_converted(bufnr)) then
+  elseif state ~= 'changed' and (state or known.other ~= now and is_converted(bufnr)) then
     M.note_read(bufnr, stat)
     return state or 'same'
   end
-  local tick, result = api.nvim_buf_get_changedtick(bufnr), 'other'
-  if known.other ~= now or known.tick ~= tick then
+  local result = 'other'
+  if known.other ~= now or not vim.bo[bufnr].modified then
     result, err = compare(bufnr, path, reading)
   end
   if err then
     return 'unreadable', err
-  end
-  if result == 'same' then
+  elseif result == 'same' then
     M.note_read(bufnr, stat)
     return 'same'
   elseif result and vim.bo[bufnr].modified then
     if known.other ~= now then
       M.notify_servers(path, 'Changed')
     end
-    read_stamp.set(bufnr, { other = now, tick = tick })
+    read_stamp.set(bufnr, { other = now })
     return 'conflict'
   elseif not result or autocommands.are_running() then
     return nil
@@ -406,8 +400,11 @@ function M.refresh(bufnr, cb)
     }
     for i = 1, MAX_TRIES do
       -- Asynchronous: a file system that does not respond blocks only this call.
-      local stat = has_file() and work:uv(uv.fs_stat, path)
-      work:await(autocommands.when_over)
+      local stat = not state and has_file() and work:uv(uv.fs_stat, path)
+      if stat and paths.stamp_of(stat) ~= read_stamp.get(bufnr).read and autocommands.are_running() then
+        work:await(autocommands.when_over)
+        stat = work:uv(uv.fs_stat, path)
+      end
       if state or not has_file() then
         break
       end
@@ -416,6 +413,7 @@ function M.refresh(bufnr, cb)
   end, function(ok, thrown)
     if not ok then
       log.error('a file cannot be compared with its buffer: %s', thrown)
+      state, err = 'unreadable', errors.new('execution_error', 'the file cannot be compared; see :McpTools log')
     end
     cb(state or 'same', err)
   end)

@@ -71,18 +71,20 @@ end
 
 --- Returns whether highlighting lines would freeze or abort Neovim. The language does not matter: many inject Markdown.
 ---@param lines string[]
----@param seen? table<string, true> lines that Neovim has drawn without freezing
+---@param seen? table<string, integer> lines that Neovim has drawn without freezing, with their number; it is reduced
 ---@return 'freeze'|'abort'|nil
 function M.danger_of(lines, seen)
-  local function cost_of(line)
-    return seen and seen[line] and 0 or (#line) ^ 2
-  end
-  local danger, cost = nil, 0 -- `cost`: of the last `SCREEN` lines
+  local danger, cost, costs = nil, 0, {} -- `cost`: of the last `SCREEN` lines
   for i, line in ipairs(lines) do
     if M.is_nested(line, true) then
       return 'abort'
     end
-    cost = cost + cost_of(line) - (i > SCREEN and cost_of(lines[i - SCREEN]) or 0)
+    local left = seen and seen[line] or 0
+    costs[i] = left > 0 and 0 or (#line) ^ 2
+    if seen and left > 0 then
+      seen[line] = left - 1
+    end
+    cost = cost + costs[i] - (costs[i - SCREEN] or 0)
     danger = danger or cost > MAX_LINE ^ 2 and 'freeze' or nil
   end
   return danger
@@ -114,8 +116,9 @@ end
 
 ---@param bufnr integer
 ---@param danger 'freeze'|'abort'
-local function turn_off(bufnr, danger)
-  if is_on(bufnr) and vim.bo[bufnr].buftype == '' then
+---@param was_on boolean?
+local function turn_off(bufnr, danger, was_on)
+  if (was_on or is_on(bufnr)) and vim.bo[bufnr].buftype == '' then
     local text = 'highlighting of %s is off: %s'
     local is_freeze = danger == 'freeze'
     local why = is_freeze and 'its long lines could block Neovim' or 'its nested blocks could crash Neovim'
@@ -134,7 +137,7 @@ end
 ---@param bufnr integer
 ---@param first integer
 ---@param last integer
----@param seen? table<string, true>
+---@param seen? table<string, integer>
 ---@return 'freeze'|'abort'|nil
 local function danger_in(bufnr, first, last, seen)
   local danger
@@ -147,21 +150,28 @@ local function danger_in(bufnr, first, last, seen)
   return danger
 end
 
+---@param bufnr integer loaded
+---@param seen? string[] lines that Neovim has drawn without freezing
+---@return 'freeze'|'abort'|nil
+local function danger_beyond(bufnr, seen)
+  local last = api.nvim_buf_line_count(bufnr)
+  local danger = danger_in(bufnr, 0, last)
+  if danger == 'freeze' and seen then
+    local counts = {}
+    for _, line in ipairs(seen) do
+      counts[line] = (counts[line] or 0) + 1
+    end
+    danger = danger_in(bufnr, 0, last, counts)
+  end
+  return danger
+end
+
 --- Turns highlighting off if the text of a buffer is dangerous. Call this before Neovim draws the text.
 ---@param bufnr integer loaded
----@param first? integer first line that has changed, 0-based; default: 0
----@param last? integer line after the last one that has changed; default: the number of lines
----@param seen? string[] lines that Neovim has drawn without freezing
-function M.guard(bufnr, first, last, seen)
-  first, last = first or 0, last or api.nvim_buf_line_count(bufnr)
+---@param first integer first line that has changed, 0-based
+---@param last integer line after the last one that has changed
+function M.guard(bufnr, first, last)
   local danger = danger_in(bufnr, first, last)
-  if danger == 'freeze' and seen then
-    local set = {}
-    for _, line in ipairs(seen) do
-      set[line] = true
-    end
-    danger = danger_in(bufnr, first, last, set)
-  end
   if danger then
     turn_off(bufnr, danger)
   end
@@ -169,10 +179,13 @@ end
 
 --- Returns the lines of a buffer that windows show with highlighting.
 ---@param bufnr integer loaded
----@return string[]
+---@return string[]? lines nil: it is not highlighted
 function M.seen(bufnr)
   local lines = {}
-  for _, win in ipairs(is_on(bufnr) and vim.fn.win_findbuf(bufnr) or {}) do
+  if not is_on(bufnr) then
+    return nil
+  end
+  for _, win in ipairs(vim.fn.win_findbuf(bufnr)) do
     local info = vim.fn.getwininfo(win)[1]
     local last = math.max(info.topline, info.botline) -- a line that does not fit is not counted by `botline`
     vim.list_extend(lines, api.nvim_buf_get_lines(bufnr, info.topline - 1, last, false))
@@ -184,7 +197,25 @@ end
 --- this before a window shows the buffer.
 ---@param bufnr integer loaded
 function M.guard_shown(bufnr)
-  M.guard(bufnr, nil, nil, M.seen(bufnr))
+  local danger = danger_beyond(bufnr, M.seen(bufnr))
+  if danger then
+    turn_off(bufnr, danger)
+  end
+end
+
+--- Triggers `FileType` for a buffer that was read without it, unless its text is dangerous to highlight.
+---@param bufnr integer loaded
+---@param seen string[]? from `M.seen` before it was read
+function M.after_reading(bufnr, seen)
+  local danger, filetype = danger_beyond(bufnr, seen), vim.bo[bufnr].filetype
+  if danger then
+    if danger == 'abort' then
+      vim.bo[bufnr].filetype = '' -- Neovim 0.10 parses when it creates a parser
+    end
+    turn_off(bufnr, danger, seen ~= nil)
+  elseif filetype ~= '' then
+    vim.bo[bufnr].filetype = filetype
+  end
 end
 
 return M

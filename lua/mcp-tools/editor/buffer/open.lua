@@ -99,6 +99,9 @@ local function load_quietly(bufnr)
   -- Errors come from autocommands; the caller checks whether the buffer is loaded.
   pcall(api.nvim_exec2, ('silent call bufload(%d)'):format(bufnr), {})
   vim.o.eventignore = ignored
+  if api.nvim_buf_is_loaded(bufnr) and vim.fn.undotree(bufnr).seq_last == 0 then
+    vim.bo[bufnr].modified = false -- no text has changed, but a modeline has set 'fileformat' or 'fileencoding'
+  end
   local group = api.nvim_create_augroup('mcp-tools.loaded', { clear = false })
   api.nvim_clear_autocmds({ group = group, buffer = bufnr }) -- it may have been loaded before
   api.nvim_create_autocmd('BufWinEnter', {
@@ -298,7 +301,10 @@ function M.load(path, cb, ctx)
       if ctx and ctx:cancelled() then
         return cb(nil, errors.new('cancelled', 'cancelled before anything was loaded'))
       elseif autocommands.are_running() then
-        return autocommands.when_over(function()
+        return autocommands.when_over(function(busy)
+          if busy then
+            return cb(nil, busy)
+          end
           M.load(path, cb, ctx)
         end)
       end

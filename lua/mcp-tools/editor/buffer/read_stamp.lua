@@ -1,6 +1,7 @@
---- Notes the state of a file when Neovim reads or writes it, so that most checks need not read the file.
+--- Notes the state of a file and its text when Neovim reads or writes it: most checks need not read the file, and the
+--- text can be compared later, after the user has changed the buffer.
 ---
---- Neovim does not nest autocommands, so a file that another autocommand reads or writes is not noted.
+--- Neovim does not nest autocommands, so the state of a file that another autocommand reads or writes is not noted.
 
 local paths = require('mcp-tools.files.paths')
 
@@ -8,11 +9,14 @@ local api = vim.api
 
 local M = {}
 
+--- Maximum size of a text that is noted, bytes.
+local MAX_TEXT = 1024 * 1024
+
 --- What is known of a buffer's file, in `b:mcp_tools_file`.
 ---@class mcp-tools.KnownFile
 ---@field read string? stamp of the file that was read or written last
----@field other string? stamp of the file when its text was found to differ from the one read last
----@field tick integer? changedtick at that time
+---@field other string? stamp of a file that is in conflict with the buffer
+---@field text string? hash of the text that was read or written last
 
 ---@param bufnr integer valid
 ---@return mcp-tools.KnownFile
@@ -21,26 +25,63 @@ function M.get(bufnr)
 end
 
 ---@param bufnr integer
----@param known mcp-tools.KnownFile
+---@param known mcp-tools.KnownFile without `text`, which stays
 function M.set(bufnr, known)
   if api.nvim_buf_is_valid(bufnr) then
+    known.text = M.get(bufnr).text
     vim.b[bufnr].mcp_tools_file = known
   end
 end
 
---- Notes the state of a file that was just read or written.
+--- Returns the hash of a text; nil if it is large or has NUL bytes.
+---@param text string with "\n" at the end of each line
+---@return string?
+function M.hash(text)
+  return #text <= MAX_TEXT and not text:find('%z') and vim.fn.sha256(text) or nil
+end
+
+--- Notes the text of a buffer unless it is modified.
+---@param bufnr integer
+local function note_text(bufnr)
+  if api.nvim_buf_is_loaded(bufnr) and not vim.bo[bufnr].modified then
+    local known, last = M.get(bufnr), api.nvim_buf_line_count(bufnr)
+    local is_small = api.nvim_buf_get_offset(bufnr, last) <= MAX_TEXT
+    local lines = is_small and api.nvim_buf_get_lines(bufnr, 0, -1, false)
+    known.text = lines and M.hash(table.concat(lines, '\n') .. '\n')
+    vim.b[bufnr].mcp_tools_file = known
+  end
+end
+
+--- Buffers that are being read or written, with the state of the file before: plugins run the events afterwards, too.
+---@type table<integer, string?>
+local begun = {}
+
+--- Notes the state of a file that was just read or written. Its text is noted after the autocommands, which may change
+--- it, or after 'modified' was reset, for example by a write that skipped autocommands.
 ---@param args { buf: integer, event: string?, file: string? } of the autocommand
 function M.note(args)
   local path = api.nvim_buf_get_name(args.buf)
   local is_copy = args.event == 'BufWritePost' and vim.fn.fnamemodify(args.file, ':p') ~= path -- `:write OTHER`
-  if path ~= '' and vim.bo[args.buf].buftype == '' and not is_copy then
-    M.set(args.buf, { read = paths.stamp(path) })
+  if path == '' or vim.bo[args.buf].buftype ~= '' or is_copy then
+    return
+  elseif args.event:find('Pre$') then
+    begun[args.buf] = paths.stamp(path) or ''
+    return
+  elseif args.event:find('Post$') and begun[args.buf] then
+    local is_write = args.event == 'BufWritePost' -- another program may change a file while it is read
+    M.set(args.buf, { read = is_write and paths.stamp(path) or begun[args.buf] })
+    begun[args.buf] = nil
+  end
+  if not vim.bo[args.buf].modified then
+    vim.schedule(function()
+      note_text(args.buf)
+    end)
   end
 end
 
 --- Starts to note; replaces the autocommand of plugin/mcp-tools.lua.
 function M.start()
-  api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
+  api.nvim_create_autocmd({ 'BufReadPre', 'BufReadPost', 'BufWritePre', 'BufWritePost', 'BufModifiedSet' }, {
     group = api.nvim_create_augroup('mcp-tools.read_stamp', {}),
     desc = 'mcp-tools: note the state of a file that was read or written',
     callback = M.note,

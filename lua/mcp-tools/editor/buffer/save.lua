@@ -5,6 +5,7 @@
 --- which may have become a link to a file that the call must not write; so whether the file has changed and where its
 --- name leads is checked again after the last autocommand.
 
+local autocommands = require('mcp-tools.editor.buffer.autocommands')
 local buffers = require('mcp-tools.editor.buffer')
 local disk = require('mcp-tools.editor.buffer.disk')
 local errors = require('mcp-tools.errors')
@@ -195,9 +196,12 @@ end
 ---@param bufnr integer loaded
 function M.acknowledge(bufnr)
   local hook = api.nvim_create_autocmd('BufWriteCmd', { buffer = bufnr, callback = function() end })
+  local ignored = vim.go.eventignore
+  vim.go.eventignore = ''
   local ok, thrown = pcall(api.nvim_buf_call, bufnr, function()
     vim.cmd('silent lockmarks keepalt keepjumps write!')
   end)
+  vim.go.eventignore = ignored
   pcall(api.nvim_del_autocmd, hook)
   if not ok then -- a later `:write` asks whether to overwrite the file
     log.warn('Neovim does not regard %s as written: %s', buffers.shown(bufnr), errors.plain(thrown))
@@ -211,12 +215,14 @@ end
 ---  it is cancelled
 function M.write(bufnr, cb, opts)
   disk.refresh(bufnr, function()
-    if not api.nvim_buf_is_loaded(bufnr) then
-      return cb(buffers.gone(bufnr))
-    elseif opts and opts.ctx and opts.ctx:cancelled() then
-      return cb(errors.new('cancelled', 'cancelled before anything was written'))
-    end
-    cb(M.now(bufnr, opts))
+    autocommands.when_over(function(busy) -- otherwise formatters would not run
+      if not api.nvim_buf_is_loaded(bufnr) then
+        return cb(buffers.gone(bufnr))
+      elseif opts and opts.ctx and opts.ctx:cancelled() then
+        return cb(errors.new('cancelled', 'cancelled before anything was written'))
+      end
+      cb(busy or M.now(bufnr, opts))
+    end)
   end)
 end
 

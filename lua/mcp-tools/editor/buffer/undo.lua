@@ -10,9 +10,6 @@ local api = vim.api
 
 local M = {}
 
---- Maximum number of lines times states when the saved state is needed: Neovim reads all states in one step.
-local MAX_SIZE = 20 * 1000
-
 ---@param seq integer
 ---@return mcp-tools.Error
 local function missing(seq)
@@ -113,33 +110,6 @@ function M.texts(bufnr, seqs, ctx)
   end
   drop(copy)
   return texts, err
-end
-
---- Calls a function with a copy of a buffer in the state of the last read or write. Blocks Neovim meanwhile.
----@generic T
----@param bufnr integer loaded
----@param fn fun(copy: integer): T
----@return T? result nil: the state is not in the undo tree, or that is too large
-function M.in_saved(bufnr, fn)
-  local tree = vim.fn.undotree(bufnr)
-  if tree.seq_last == 0 or tree.seq_last * api.nvim_buf_line_count(bufnr) > MAX_SIZE then
-    return nil
-  end
-  local copy = copy_of(bufnr, api.nvim_buf_get_lines(bufnr, 0, -1, false), function() end)
-  if not copy then
-    return nil
-  end
-  vim.bo[copy].buftype, vim.bo[copy].modified = '', true -- a scratch buffer is never modified
-  local result, saved = nil, M.saved(bufnr)
-  for i = 0, tree.seq_last do -- first the state of the last write by Neovim, then the earlier ones
-    local seq = i == 0 and saved or i <= tree.seq_cur and tree.seq_cur - i or i
-    if not run_in(copy, ('silent noautocmd undo %d'):format(seq)) and not vim.bo[copy].modified then
-      result = fn(copy)
-      break
-    end
-  end
-  drop(copy)
-  return result
 end
 
 ---@class mcp-tools.UndoStep

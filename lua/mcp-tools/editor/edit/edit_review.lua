@@ -124,6 +124,8 @@ local function keep_accepted(work, ctx, targets, outcome)
     end)
     if not api.nvim_buf_is_loaded(target.bufnr) then
       proposal:mark_gone('its buffer was closed')
+    elseif target.state == 'unreadable' then
+      proposal:mark_gone('its file cannot be read')
     end
     proposal:sync()
     target.edits, target.gone = proposal:edits(), proposal.gone and proposal.path or nil

@@ -285,8 +285,7 @@ local function change_all(work, targets, opts)
     if i > 1 then
       pause()
     end
-    work:await(autocommands.when_over)
-    local err, is_written = cancelled(), should_write(target, opts.write)
+    local err, is_written = work:await(autocommands.when_over) or cancelled(), should_write(target, opts.write)
     if not err and not target.gone then
       local change = { ends = target.ends, prepared = target.prepared, lines = target.lines }
       err = is_written and target.state == 'conflict' and save.conflict(target.bufnr) or nil
@@ -312,8 +311,7 @@ local function change_all(work, targets, opts)
         read.read(target.path, open.MAX_BYTES, read_done)
       end)
     end
-    work:await(autocommands.when_over)
-    local err = cancelled()
+    local err = work:await(autocommands.when_over) or cancelled()
     if err then
       return err
     end

@@ -6,9 +6,17 @@ local t = require('helpers')
 
 local api = vim.api
 
---- Inserts a line, as the user does in an undo block of its own.
+--- Lets Neovim do what it does before it waits for a key. A script has no main loop that runs `BufModifiedSet`.
+local function idle()
+  api.nvim_exec_autocmds('BufModifiedSet', { buffer = api.nvim_get_current_buf() })
+  local is_over = false
+  vim.schedule(function() is_over = true end)
+  t.wait(function() return is_over end)
+end
+
+--- Inserts a line, as the user does.
 local function type_line(text)
-  vim.bo.undolevels = vim.bo.undolevels
+  idle()
   api.nvim_buf_set_lines(0, 0, 0, false, { text })
 end
 
@@ -65,14 +73,6 @@ describe('a change on disk that Neovim has reported', function()
     t.eq('conflict', disk.check(api.nvim_get_current_buf()))
   end)
 
-  it('is a conflict if the text that was read is no longer in the undo tree', function()
-    vim.bo.undolevels = -1
-    type_line('mine')
-    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\ntheirs\n'), 9, 9)
-    vim.cmd('silent! checktime')
-    t.eq('conflict', disk.check(api.nvim_get_current_buf()))
-  end)
-
   it('is a conflict if an autocommand, which skips others, checked the file', function()
     api.nvim_buf_set_lines(0, 0, 1, false, { 'user' })
     vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\nprecious\n'), 9, 9)
@@ -87,7 +87,7 @@ describe('a change on disk that Neovim has reported', function()
     change_on_disk()
     t.eq('conflict', disk.check(api.nvim_get_current_buf()))
     vim.cmd('silent noautocmd write!')
-    api.nvim_buf_set_lines(0, 0, 1, false, { 'user again' })
+    type_line('user again')
     t.eq('same', disk.check(api.nvim_get_current_buf()))
   end)
 
@@ -136,7 +136,7 @@ describe('a file that only Neovim has written', function()
 
   --- Asserts that a change of the user is not a conflict and can be saved.
   local function assert_unchanged()
-    api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    type_line('typed')
     t.eq(nil, project.call('file_read', { path = 'a.txt' }).disk)
     local edits = { { path = 'a.txt', old_text = 'two', new_text = 'TWO' } }
     t.eq(nil, select(2, project.call('file_edit', { save = true, edits = edits })))
@@ -147,7 +147,6 @@ describe('a file that only Neovim has written', function()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'saved' })
     project.once('User', 'Save', 'silent update')
     vim.cmd('doautocmd User Save')
-    vim.cmd('let &undolevels = &undolevels') -- what is typed next is undone separately
     assert_unchanged()
   end)
 
@@ -155,7 +154,7 @@ describe('a file that only Neovim has written', function()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'saved' })
     project.once('User', 'Save', 'silent update')
     vim.cmd('doautocmd User Save')
-    api.nvim_buf_set_lines(0, 0, 0, false, { 'typed' })
+    type_line('typed')
     vim.bo.autoread = false
     project.write('a.txt', 'of another program\n')
     vim.cmd('silent! noautocmd checktime')
@@ -196,9 +195,10 @@ describe('a file that only Neovim has written', function()
     t.eq('typed before\none\nTWO\n', project.disk('a.txt'))
   end)
 
-  it('is not in conflict after the written text was undone or left for another branch of the undo tree', function()
+  it('is not in conflict after the written text was undone', function()
     type_line('first')
     vim.cmd('silent noautocmd write')
+    idle()
     vim.cmd('silent undo')
     t.eq('same', disk.check(api.nvim_get_current_buf()))
     type_line('other branch')
@@ -214,7 +214,6 @@ describe('a file that only Neovim has written', function()
       vim.cmd('silent edit')
     end)
     vim.cmd('silent write')
-    vim.bo.undolevels = vim.bo.undolevels
     assert_unchanged()
   end)
 
@@ -320,13 +319,68 @@ describe('a file that another program has changed', function()
     t.eq({ nil, 'one\ntwo\nforeign\n' }, { moved.outcome.error, project.disk('c.txt') })
   end)
 
-  it('is in conflict without a search if the undo tree is large', function()
-    local lines = t.list(30000, function(i) return 'line ' .. i end)
-    vim.fn.writefile(lines, path)
+  it('is noticed although a plugin runs BufReadPost', function()
+    type_line('typed')
+    change_elsewhere()
+    t.eq('conflict', disk.check(bufnr))
+    vim.cmd('silent doautoall BufReadPost')
+    t.eq('conflict', disk.check(bufnr))
+  end)
+
+  it('is read without a question, whatever is in eventignore', function()
+    for _, ignored in ipairs({ 'all', 'FileChangedShell' }) do
+      vim.go.eventignore = ignored
+      change_elsewhere()
+      t.eq('reloaded', disk.check(bufnr))
+      vim.go.eventignore = ''
+      vim.uv.fs_utime(project.write('a.txt', 'one\n'), 8, 8)
+      t.eq('reloaded', disk.check(bufnr))
+    end
+  end)
+
+  it('is busy while an autocommand waits for the user, and read if it has not changed', function()
+    project.write('b.txt', 'b\n')
+    local same, changed
+    project.once('BufWritePre', 'b.txt', function()
+      same = project.start('file_read', { path = 'a.txt' })
+      t.ended(same, 2000, 'file_read')
+      change_elsewhere()
+      changed = project.start('file_read', { path = 'a.txt' })
+      t.ended(changed, 10000, 'file_read')
+    end)
+    vim.cmd('silent new b.txt | silent write')
+    t.eq({ 'one\ntwo', 'busy' }, { same.outcome.value.text, changed.outcome.error.code })
+  end)
+
+  it('is formatted when it is saved during another autocommand', function()
+    project.write('b.txt', 'b\n')
+    type_line('typed')
+    project.once('BufWritePre', 'a.txt', function() api.nvim_buf_set_lines(bufnr, 0, 1, false, { 'formatted' }) end)
+    local saved
+    project.once('BufWritePre', 'b.txt', function()
+      saved = project.start('file_save', { paths = { 'a.txt' } })
+      vim.wait(100, function() return saved:ended() end, 5)
+    end)
+    vim.cmd('silent new b.txt | silent write')
+    t.ended(saved, 5000, 'file_save')
+    t.eq('formatted\none\ntwo\n', project.disk('a.txt'))
+  end)
+
+  it('is in conflict without a comparison if its text is large', function()
+    vim.fn.writefile({ ('x'):rep(1024 * 1024) }, path)
     vim.cmd('silent edit!')
-    vim.cmd('silent %s/$/x/')
+    type_line('typed')
     vim.uv.fs_utime(path, 9, 9)
     t.eq('conflict', disk.check(bufnr))
+  end)
+
+  it('with very many lines is read again in little time', function()
+    vim.fn.writefile(vim.fn['repeat']({ '' }, 1000 * 1000), path)
+    vim.cmd('silent edit!')
+    change_elsewhere()
+    local begun = vim.uv.hrtime()
+    t.eq('reloaded', disk.check(bufnr))
+    t.ok(vim.uv.hrtime() - begun < 5e9)
   end)
 
   it('is left to a plugin that reads and writes it in its own way', function()
@@ -352,6 +406,11 @@ describe('a file that another program has changed', function()
       t.eq('same', disk.check(notebook))
     end
     t.eq({ 1, { '# text', 'one', 'two' } }, { reads, api.nvim_buf_get_lines(notebook, 0, -1, false) })
+    api.nvim_buf_set_lines(notebook, -1, -1, false, { 'unsaved' })
+    vim.uv.fs_utime(project.write('a.ipynb', '{ "of": "others" }'), 9, 9)
+    for _ = 1, 3 do
+      t.eq('conflict', disk.check(notebook))
+    end
     api.nvim_del_augroup_by_id(group)
   end)
 end)

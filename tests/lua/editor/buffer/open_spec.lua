@@ -29,6 +29,12 @@ describe('a file that is loaded', function()
     t.eq({ '', { bufnr, nil, nil } }, { vim.fn.execute('messages'), { load(path) } })
   end)
 
+  it('is unmodified although a modeline sets how it is written', function()
+    vim.go.modeline = true
+    local bufnr = load(project.write('a.lua', '-- vim: set ff=mac fenc=latin1 bomb :\nreturn 1\n'))
+    t.eq({ 'mac', false }, { vim.bo[bufnr].fileformat, vim.bo[bufnr].modified })
+  end)
+
   it('runs no command to unpack it', function()
     vim.cmd('runtime! plugin/gzip.vim plugin/tarPlugin.vim plugin/zipPlugin.vim')
     local path = vim.env.PATH

@@ -5,7 +5,7 @@ local M = {}
 --- Maximum number of lines that are kept, and length of a line.
 M.MAX_LINES = 1000
 local MAX_LINE = 4000
---- Output continues an open line of its category if that is among the last lines, up to this number.
+--- Number of last lines in which an open line is searched for, to which new output is added.
 local NEAR = 4
 
 ---@class mcp-tools.dap.Line

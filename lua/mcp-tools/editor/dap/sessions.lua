@@ -189,7 +189,7 @@ local RESPONSES = {
     entry.bound[path] = lines
     notify()
   end,
-  -- nvim-dap sets its default filters before the program runs. After that, replaces them with those of the call.
+  -- After nvim-dap has set its default filters, replaces them with those of the call.
   setExceptionBreakpoints = function(entry, err)
     if not err and entry.filters and not entry.filters_sent then
       entry.filters_sent = true
@@ -523,7 +523,7 @@ function M.stopped(args)
   if entry.stop then
     return entry
   elseif state ~= 'stopped' then
-    local text = "the program is running; debug_step with how='wait' waits for a stop, how='pause' stops it"
+    local text = "the program is running; debug_step with how='wait' waits for a stop, how='pause' pauses it"
     return nil, errors.new('tool_error', text)
   end
   return which

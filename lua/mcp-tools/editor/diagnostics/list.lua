@@ -134,7 +134,7 @@ local function of_file(ctx, args)
     seen[name_of(bufnr)] = all
   end
   local list = findings.filtered(all, args)
-  -- A client without a session may not have seen the findings in `seen`. For an edit, `before` is correct.
+  -- Without a session, another client may have seen the findings in `seen`. For an edit, `before` is always valid.
   local compares = is_known or args.is_edit
   local new, fixed = findings.difference(compares and findings.filtered(before, args) or list, list, pause)
   local part = vim.list_slice(list, args.offset + 1, math.min(#list, args.offset + args.limit))

@@ -83,13 +83,13 @@ end
 -- A server is ready when it has read the project, so that its answers are complete. Before that, answers are empty or
 -- partial, without an error: typescript-language-server answers from single files until the project is loaded, and on a
 -- busy machine it begins to load late. A server is assumed to be ready when it reports no progress and has published
--- diagnostics at least once. If it never publishes, time decides.
+-- diagnostics at least once. One that never publishes is assumed to be ready after some time.
 
 --- Time without progress before a server is idle, ns: it often begins new work just after it ends some.
 local QUIET_NS = 100e6
 --- The same for a server that has reported progress, but has never published diagnostics, ns.
 local QUIET_UNPUBLISHED_NS = 3e9
---- Ages of a server that never publishes, ns: when the wait for it ends, and when it is assumed to be ready.
+--- Age of a server that never publishes at which the wait for it ends, and at which it is assumed to be ready, ns.
 local PUBLISH_NS, ASSUME_READY_NS = 15e9, 30e9
 --- Time between two requests for diagnostics to a server that does not answer them, ms.
 local PULL_MS = 300
@@ -349,8 +349,7 @@ function M.request_all(ctx, bufnr, method, params, opts)
   elseif failed then
     return nil, failed
   elseif unready then
-    local text =
-      '%s, so its answer would be incomplete; ask again in a few seconds; editor_servers shows what it is doing'
+    local text = '%s, so its answer would be incomplete; ask again in a few seconds. editor_servers shows its state'
     return nil, errors.new('busy', text:format(unready))
   end
   return answers

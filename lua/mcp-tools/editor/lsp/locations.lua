@@ -1,4 +1,4 @@
---- Adds the text of their lines to the locations that servers return, unless clients must not read the file.
+--- Adds the text of the line to each location that servers return, unless clients must not read the file.
 
 local access = require('mcp-tools.privacy.access')
 local buffers = require('mcp-tools.editor.buffer')

@@ -21,8 +21,8 @@ local function relative(from, to)
   return ('.'):rep(#here - common + 1) .. table.concat(there, '.', common + 1)
 end
 
---- Returns the package of a moved module, as a file imports it, after the move.
----@param package string before the move, such as `shop.util`, `.` or `..util`
+--- Returns the new package name with which a file imports a moved module.
+---@param package string the old one, such as `shop.util`, `.` or `..util`
 ---@param file string the importing file
 ---@param old string directory of the module
 ---@param new string
@@ -45,7 +45,7 @@ local function moved_package(package, file, old, new)
   return (new:sub(#root + 2):gsub('/', '.'))
 end
 
---- Returns the edit that the server left out: of the package in front of the module's name.
+--- Returns the edit of the package in front of the module's name, if the server left it out.
 ---@param line string
 ---@param each mcp-tools.Edit edit of the module's name
 ---@param new_package fun(package: string): string?

@@ -1,7 +1,7 @@
 --- Finds the extent of a definition in a text, and creates edits that replace or delete it, or insert text beside it.
 ---
 --- Decorators, `export`, `template` and comments come from the syntax tree. Without a tree only line comments are
---- recognized: if another line directly above may belong to the definition, some edits are refused.
+--- recognized. If another line directly above may belong to the definition, some edits are refused.
 
 local strings = require('mcp-tools.util.strings')
 local trim = require('mcp-tools.util.trim')
@@ -30,7 +30,7 @@ local WRAPPERS = {
   template_declaration = false,
   ambient_declaration = false,
 }
---- Nodes that belong to a definition if they contain no other one.
+--- Nodes that belong to a definition if it is their only child.
 local STATEMENTS = {}
 for kind in ('lexical variable type const var'):gmatch('%l+') do
   STATEMENTS[kind .. '_declaration'] = true
@@ -372,7 +372,7 @@ end
 --- Indents lines, unless all of them, or all but the first, already have the indent.
 ---@param lines string[]
 ---@param indent string
----@param rest integer? indent from which lines after the first are already indented; default: more than `indent`
+---@param rest integer? minimum indent that lines after the first must already have; default: more than `indent`
 ---@return string[]
 local function indented(lines, indent, rest)
   local own, out = indent_of(lines[1]), {}

@@ -249,7 +249,7 @@ function M.in_directory(ctx, path, place, opts)
       named[file.path] = nil
     end
   end
-  -- Servers do not match parts of names in the same way, so text matches are added then.
+  -- Servers match parts of names differently, so text matches are added for `substring`.
   local with_text_matches = opts.substring or next(named) == nil
   local access_filter, list = search_files.access_filter(ctx, place), {}
   for each in pairs(named) do

@@ -89,7 +89,7 @@ async def test_enter_runs_each_step_up_to_the_first_call(nvim_program: Path, hom
         await screen.shows("· 6 Your turn  start your assistant", "Use the nvim tools and tell")
 
         await screen.press("Enter")
-        asked = await screen.shows("connect which client?", "Gemini CLI")
+        asked = await screen.shows("Connect which client?", "Gemini CLI")
         number = re.search(r"(\d+): Gemini CLI", asked)
         assert number
         await screen.enter(number[1])
@@ -125,11 +125,12 @@ async def test_the_next_step_stays_on_a_small_screen_below_long_advice(
         await screen.command("McpTools welcome")
         await screen.shows("found: Codex", "→ 4 Client")
         await screen.press("Enter")
-        asked = await screen.shows("connect which client?", "Codex")
+        asked = await screen.shows("Connect which client?", "Codex")
         number = re.search(r"(\d+): Codex", asked)
         assert number
         await screen.enter(number[1])
         await screen.shows("y write", '"stdio"')
+        await asyncio.sleep(0.7)  # keys are ignored right after the window has opened
         await screen.type("y")
         await screen.shows("→ 5 Try it", "<CR> calls a tool")
         await screen.press("Enter")

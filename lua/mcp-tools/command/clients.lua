@@ -138,7 +138,7 @@ local function choose(verb, words, done)
         return notify.info('no client is connected' .. (#scope > 0 and ' by the files of this project' or ''))
       end
     end
-    local prompt = ('%s which client?'):format(verb)
+    local prompt = ('%s which client?'):format(verb == 'connect' and 'Connect' or 'Disconnect')
     local installed = vim.tbl_filter(function(client)
       return client.installed or client.state == 'connected'
     end, found)
@@ -146,7 +146,8 @@ local function choose(verb, words, done)
       found, prompt = installed, prompt .. ' (:McpTools connect NAME for one that is not installed)'
     end
     local function line(client)
-      return ('%s%s, %s'):format(client.title, client.installed and '' or ' (not installed)', client.state)
+      local is_here = client.installed or client.state == 'connected'
+      return ('%s, %s'):format(client.title, is_here and client.state or 'not installed')
     end
     vim.ui.select(found, { prompt = prompt, format_item = line }, function(client)
       if client then

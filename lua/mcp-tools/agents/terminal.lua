@@ -65,7 +65,10 @@ local function open_window(bufnr)
     place.row, place.col = (vim.o.lines - height) / 2 - 1, (vim.o.columns - width) / 2 - 1
   end
   place.width, place.height = width, height
-  api.nvim_open_win(bufnr, true, place)
+  local window = api.nvim_open_win(bufnr, true, place)
+  for name, value in pairs({ number = false, relativenumber = false, signcolumn = 'no' }) do -- as 0.11 does
+    api.nvim_set_option_value(name, value, { win = window, scope = 'local' })
+  end
 end
 
 --- Starts a command in a window of this editor.

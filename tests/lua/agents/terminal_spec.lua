@@ -242,6 +242,7 @@ describe(':McpTools terminal', function()
     start()
     program('codex', 'echo "started"')
     vim.env.PATH = vim.env.PATH:match('^[^:]+') .. ':/usr/bin:/bin'
+    vim.wo.number, vim.wo.relativenumber, vim.wo.signcolumn = true, true, 'yes'
     local select, offered = vim.ui.select, nil
     vim.ui.select = function(list, _, choose)
       offered = list
@@ -253,6 +254,7 @@ describe(':McpTools terminal', function()
     vim.ui.select, vim.env.PATH = select, path
     local window = vim.api.nvim_get_current_win()
     t.eq({ { 'codex' }, 2 }, { offered, #vim.api.nvim_list_wins() })
+    t.eq({ false, false, 'no' }, { vim.wo.number, vim.wo.relativenumber, vim.wo.signcolumn })
     vim.cmd('McpTools terminal')
     t.eq({ false, 1 }, { vim.api.nvim_win_is_valid(window), #vim.api.nvim_list_wins() })
     vim.cmd('McpTools terminal')

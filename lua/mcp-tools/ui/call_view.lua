@@ -126,8 +126,9 @@ local function error_text(call)
     return ('%s: %s'):format(fault.field, fault.message)
   end, err.errors or {})
   local message, all = err.message, ': ' .. table.concat(faults, '; ')
-  if #faults > 0 and vim.endswith(message, all) then -- each fault gets its own line
-    message = message:sub(1, -#all - 1)
+  local first = #faults > 0 and message:find(all, 1, true)
+  if first then -- each fault gets its own line, and unknown arguments are in the hints
+    message = message:sub(1, first - 1)
   end
   local lines = { ('Error (%s): %s'):format(err.code, message) }
   for _, fault in ipairs(faults) do

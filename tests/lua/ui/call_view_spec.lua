@@ -47,6 +47,17 @@ describe('the view of a call', function()
     t.eq({ 'Error (tool_error): it broke' }, shown())
   end)
 
+  it('shows each fault of the arguments once', function()
+    local call = failed('Invalid arguments for x: name: missing (it has no argument nam)')
+    call.outcome.error.errors = { { field = 'name', message = 'missing' } }
+    call_view.new('x', { 'the tool has no argument nam, did you mean name?' }).done(call)
+    t.eq({
+      'Error (tool_error): Invalid arguments for x',
+      '  name: missing',
+      'the tool has no argument nam, did you mean name?',
+    }, shown())
+  end)
+
   it('shows JSON with a line for each value and sorted keys', function()
     local view = call_view.new('x', {})
     local payload = { kind = 'json', text = '{"b":{"c":null},"a":[1,0.1,{},[]]}' }

@@ -217,7 +217,7 @@ end
 ---@type mcp-tools.Agent
 return {
   name = 'copilot',
-  label = 'GitHub Copilot CLI',
+  label = 'Copilot CLI',
   connect = 'start it in a directory that this editor works in; in a subdirectory, choose Neovim with /ide',
   proposes = 'in its default mode; never with `--allow-all-tools`',
   endpoint = { transport = 'unix', header = 'authorization', scheme = 'nonce' },

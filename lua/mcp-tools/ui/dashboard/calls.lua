@@ -90,7 +90,7 @@ local function progress_of(call)
     return { (call.state:gsub('_', ' ')), call.state == 'running' and 'Busy' or 'Warn' }
   elseif latest.total and latest.total > 0 then
     local share = latest.done / latest.total
-    return { ('%s %3.0f%%'):format(bar(share, BAR), math.min(100, share * 100)), 'Busy' }
+    return { ('%s %3.0f%%'):format(bar(share, BAR), math.floor(math.min(100, share * 100))), 'Busy' }
   end
   return { ('%g'):format(latest.done), 'Busy' }
 end
@@ -347,10 +347,9 @@ local mounts_section = {
   rows = function(rows)
     local mounts, list = package.loaded['mcp-tools.mounts'], {} -- start-up cost
     for _, mount in ipairs(mounts and mounts.status() or {}) do
-      local notes = {}
+      local notes = { mount.error }
       table.insert(notes, mount.restarts > 0 and ('restarted %d×'):format(mount.restarts) or nil)
       table.insert(notes, mount.next_ms and ('retry in %d s'):format(math.ceil(mount.next_ms / 1000)) or nil)
-      table.insert(notes, mount.error)
       table.insert(notes, #mount.faults > 0 and ('%d definitions ignored'):format(#mount.faults) or nil)
       local color = MOUNT_GROUPS[mount.state] or 'Dim'
       table.insert(list, {

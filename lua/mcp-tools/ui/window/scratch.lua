@@ -15,7 +15,7 @@ local api = vim.api
 
 local M = {}
 
---- Maximum height of the window at the bottom, unless it is `tall`.
+--- Maximum height of the window at the bottom on a small screen, unless it is `tall`; otherwise half of the screen.
 local MAX_HEIGHT = 15
 --- Maximum width of a float: longer lines are hard to read.
 local MAX_WIDTH = 110
@@ -153,7 +153,10 @@ local function fit(window, opts)
   if vim.fn.winlayout()[1] == 'col' then
     local height = api.nvim_win_text_height(window, {}).all + (vim.wo[window].winbar ~= '' and 1 or 0)
     local command_line = vim.o.cmdheight
-    api.nvim_win_set_height(window, math.max(1, math.min(height, opts.tall and vim.o.lines or MAX_HEIGHT)))
+    api.nvim_win_set_height(
+      window,
+      math.max(1, math.min(height, opts.tall and vim.o.lines or math.max(MAX_HEIGHT, math.floor(vim.o.lines / 2))))
+    )
     if vim.o.cmdheight ~= command_line then -- before 0.11 the window may take lines from the command line
       vim.o.cmdheight = command_line
     end

@@ -145,7 +145,13 @@ async def test_the_form_shows_the_call_and_its_answer_decides(asking: Bridge, tr
         assert error_of(await client.call_tool("nvim_risky", no))["code"] == "access_denied"
     assert await audited(asking, no) == ("deny", "client: deny")
     message = user.asked[0].message
-    for part in ("tool    risky", "it can destroy", 'calls itself "mcp"', 'path: "a<U+202E>b', "source  "):
+    for part in (
+        "tool    risky",
+        "it is marked as destructive",
+        'calls itself "mcp"',
+        'path: "a<U+202E>b',
+        "source  ",
+    ):
         assert part in message
     choices = ["once", "deny"] if transport == "stateless" else ["once", "deny", "session"]
     assert choices_of(user.asked[0]) == choices

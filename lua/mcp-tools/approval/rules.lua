@@ -227,7 +227,7 @@ function M.by_definition(call, root)
   if annotations.read_only == true and trusted then
     return { action = 'allow', by = 'annotations', reason = 'it only reads' }
   elseif annotations.destructive == true then
-    return { action = 'ask', by = 'annotations', reason = 'it can destroy' }
+    return { action = 'ask', by = 'annotations', reason = 'it is marked as destructive' }
   end
   local default = config.get().approval.default
   local reason = ('the option approval.default is "%s"'):format(default)

@@ -94,7 +94,9 @@ local function add_files(page, files)
     local outside = vim.iter(files):fold(0, function(count, file)
       return count + (file.mark == OUTSIDE and 1 or 0)
     end)
-    local text = ('… and %d more files; %d in all OUTSIDE the project'):format(#files - HEAD_FILES, outside)
+    local more = #files - HEAD_FILES
+    local text = ('… and %d more file%s'):format(more, more == 1 and '' or 's')
+    text = text .. (outside > 0 and ('; %d in all OUTSIDE the project'):format(outside) or '')
     page:line((' '):rep(MARGIN) .. text, outside > 0 and { { MARGIN + 1, MARGIN + #text, 'Warn' } } or nil)
   end
   return cut

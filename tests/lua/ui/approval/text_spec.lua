@@ -4,7 +4,8 @@ local text = require('mcp-tools.ui.approval.text')
 
 local function page_of(args, more, width)
   local call = { name = 'x', host = 'mcp', client = {}, definition = { name = 'x', description = 'x' } }
-  local question = { call = call, args = args, reason = 'it can destroy', targets = {}, root = '/p', choices = {} }
+  local question =
+    { call = call, args = args, reason = 'it is marked as destructive', targets = {}, root = '/p', choices = {} }
   local page = { rows = {}, marks = {} }
   for i, row in ipairs(text.page(vim.tbl_deep_extend('force', question, more or {}), width or 76).list) do
     page.rows[i] = row.text
@@ -156,6 +157,8 @@ describe('on the first screen', function()
     local page = page_of({}, hostile)
     t.matches('^file    /etc/yy.*…y+/shadow  OUTSIDE the project$', page.rows[row_of(page, 'OUTSIDE')])
     row_of(page, '… and 19998 more files; 1 in all OUTSIDE the project')
+    local inside = vim.tbl_map(function(name) return { path = '/p/' .. name } end, { 'a', 'b', 'c' })
+    t.matches('… and 1 more file$', (page_of({}, { targets = inside })).rows[7])
     t.ok(#page.rows < 2000, 'a bound for all of it')
   end)
 

@@ -76,7 +76,12 @@ async def test_keys_go_to_the_text_while_the_question_is_shown(screen: Terminal,
         call = asyncio.create_task(client.call_tool("nvim_risky", arguments))
         await screen.shows(QUESTION)
         await screen.type("yna")
-        call_texts = ("tool    risky", "tools.lua", 'client  calls itself "mcp"', "reason  it can destroy")
+        call_texts = (
+            "tool    risky",
+            "tools.lua",
+            'client  calls itself "mcp"',
+            "reason  it is marked as destructive",
+        )
         await screen.shows("yes yna", *call_texts, "/notes.txt", '"a<U+202E>b<U+200B>c<U+0007>"')
         await screen.shows("text of 2 lines", '│ client  calls itself "you"', ":McpTools approve")
         assert await screen.nvim.request("nvim_buf_get_lines", 0, 0, -1, False) == ["yes yna"]
@@ -155,16 +160,16 @@ async def test_an_approved_tool_runs_in_the_users_window(screen: Terminal, bridg
 async def test_the_frame_names_the_keys_that_answer(screen: Terminal, bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         call = asyncio.create_task(client.call_tool("nvim_risky", {}))
-        outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "CTRL-W w then y, n, ?")
+        outside = await screen.shows("<F5> yes", ":McpTools approve or deny", "<C-W>w then y, n, ?")
         assert "once" not in outside
         await screen.type("i")
         await screen.shows("<F5> yes", "<Esc>:McpTools approve or deny")
         await screen.press("Escape")
-        await screen.shows(" CTRL-W w then")
+        await screen.shows(" <C-W>w then")
         await screen.command("split")
         await screen.shows(":McpTools approve look then y, n, ?")
         await screen.command("only")
-        await screen.shows(" CTRL-W w then")
+        await screen.shows(" <C-W>w then")
         await screen.press("C-w", "w")
         inside = await screen.shows("y once", "n deny", "N reason", "s session", "a always all", "? keys")
         assert "CTRL-W" not in inside
@@ -291,7 +296,7 @@ async def test_answering_while_typing_returns_to_insert_mode(screen: Terminal, b
         await screen.press("F6")
         await screen.shows("y once", "n deny")
         await screen.press("C-w", "w")
-        await screen.shows("CTRL-W w then")
+        await screen.shows("<C-W>w then")
         await screen.press("C-w", "w")
         await screen.shows("y once", "n deny")
         await screen.type("y")

@@ -207,7 +207,7 @@ local function show_changes(here)
   buffer = scratch.show('changes', add_rows, {
     title = TITLE,
     keys = {
-      key('<CR>', 'go', 'jump to this change', jump),
+      key('<CR>', 'jump', 'jump to this change', jump),
       key('d', 'diff', 'show this change as a diff', show_diff),
       key('u', 'revert', 'revert this change', undo),
     },

@@ -28,7 +28,7 @@ local function ways(question, window)
   end
   local has_keys = #list == 2
   table.insert(list, not has_keys and { lead .. ':McpTools approve', 'or deny' } or nil)
-  local go = float.is_next(window) and 'CTRL-W w' or ':McpTools approve look'
+  local go = float.is_next(window) and '<C-W>w' or ':McpTools approve look'
   table.insert(list, { lead .. go, 'then y, n, ?' })
   if vim.list_contains(question.choices, 'review') then
     local lhs = float.mapped_key(map_mode, 'review')

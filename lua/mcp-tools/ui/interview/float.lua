@@ -57,12 +57,12 @@ local function footer_of(interview, place, window, width)
     table.insert(list, place == 'question' and { 'X', 'cancel' } or nil)
     table.insert(list, not typing and { 'i', 'type' } or nil)
     table.insert(list, count > 0 and { '<Tab>', place == 'field' and 'to the choices' or 'down' } or nil)
-    table.insert(list, answers.at > 1 and { 'CTRL-P', 'back' } or nil)
+    table.insert(list, answers.at > 1 and { '<C-P>', 'back' } or nil)
   else
     local lead, map_mode = float.command_keys()
     local lhs = float.mapped_key(map_mode, 'answer')
-    table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to answer' })
-    table.insert(list, float.is_next(window) and { lead .. 'CTRL-W w', 'to enter' } or nil)
+    table.insert(list, lhs and { lhs, 'to answer' } or { lead .. ':McpTools answer', 'to open' })
+    table.insert(list, float.is_next(window) and { lead .. '<C-W>w', 'to enter' } or nil)
   end
   return render.keys(list, width)
 end
@@ -299,9 +299,13 @@ local function cancel(interview)
   interview:finish({ completed = false, answers = {} })
 end
 
+---@param interview mcp-tools.Interview
 ---@return mcp-tools.InterviewKeys
-local function keys()
-  local both = { 'n', 'i' }
+local function keys(interview)
+  local both, most = { 'n', 'i' }, 0
+  for _, each in ipairs(interview.answers.questions) do
+    most = math.max(most, #each.choices)
+  end
   local function later()
     keeper:leave()
   end
@@ -329,7 +333,7 @@ local function keys()
     ['<Esc>'] = question['<Esc>'],
     q = question.q,
   }
-  for i = 1, 9 do
+  for i = 1, math.min(9, most) do
     question[tostring(i)] = { 'n', keeper:key(choose, i), 'choose by number' }
   end
   for name in ('iaoIAO'):gmatch('.') do
@@ -341,7 +345,7 @@ end
 keeper = keepers.new({
   name = 'interview',
   open = function(interview, opened)
-    return open_window(interview, keys(), opened)
+    return open_window(interview, keys(interview), opened)
   end,
   may_enter = function()
     return config.get().ui.interview_focus

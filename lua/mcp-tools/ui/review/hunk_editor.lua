@@ -30,7 +30,7 @@ function M.open(lines, filetype, written, closed)
   local window = api.nvim_open_win(buffer, true, { split = 'below', win = 0, height = height })
   vim.wo[window][0].foldenable = false -- show all of the hunk
   vim.wo[window][0].winbar = render.winbar('Edit this hunk', {
-    { ':wq', 'keeps it' },
+    { ':wq', 'uses it' },
     { ':q!', 'discards it' },
   })
   vim.keymap.set('n', 'q', function()

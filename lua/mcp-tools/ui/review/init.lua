@@ -331,7 +331,7 @@ function M.no_because()
     return
   end
   local file, hunk = review.files[f], review.files[f].hunks[h]
-  vim.ui.input({ prompt = 'Reason for the assistant (may be empty): ' }, function(reason)
+  vim.ui.input({ prompt = 'Reason for the assistant (empty: reject without one): ' }, function(reason)
     api.nvim_echo({ { '' } }, false, {}) -- clears the prompt
     local i = reason and not review.ended and index_of(file, hunk)
     if i then

@@ -216,7 +216,7 @@ function M.winbar(title, keys, q)
   for _, key in ipairs(vim.list_extend(vim.list_slice(keys or {}), { { 'q', q or 'close' }, { '?', 'keys' } })) do
     table.insert(list, part(key[1], 'Key') .. ' ' .. part(key[2], 'Dim'))
   end
-  local value = "%%< %s%%= %%{%%g:actual_curwin == win_getid() ? %s : winnr() .. ' CTRL-W w enters'%%} "
+  local value = "%%< %s%%= %%{%%g:actual_curwin == win_getid() ? %s : winnr() .. ' <C-W>w enters'%%} "
   return value:format(part(title, 'Title'), vim.fn.string(table.concat(list, '  ')))
 end
 

@@ -52,7 +52,7 @@ describe('the window at the bottom', function()
     local function winbar()
       return vim.api.nvim_eval_statusline(vim.wo[window].winbar, { winid = window, use_winbar = true }).str
     end
-    t.eq('3 CTRL-W w enters', vim.trim(winbar():match('test(.*)')))
+    t.eq('3 <C-W>w enters', vim.trim(winbar():match('test(.*)')))
     vim.cmd([[execute "normal! 3\<C-W>w"]])
     t.eq({ window, 'q close  ? keys' }, { vim.api.nvim_get_current_win(), vim.trim(winbar():match('test(.*)')) })
     vim.cmd.close()

@@ -19,6 +19,7 @@ local MAX_FILES = 5
 ---@field file integer current file
 ---@field hunk integer current hunk
 ---@field inside? boolean the cursor is in the review, so its keys are mapped
+---@field was_inside? boolean
 ---@field typing? boolean the cursor is in a window where text can be edited
 ---@field actions mcp-tools.ReviewAction[]
 ---@field decided mcp-tools.Hunk[] hunks in the order of the user's decisions
@@ -31,15 +32,16 @@ local MAX_FILES = 5
 local Window = float.kind({ zindex = 45, max_width = 100 })
 
 ---@param file mcp-tools.Proposal
+---@param width integer
 ---@return string
-local function file_text(file)
-  local name = sanitize.line(access.shown(file.path, project.root()))
-  if file.gone then
-    return name .. '  ' .. file.gone
-  end
+local function file_text(file, width)
   local count = #file.hunks
-  local text = ('%s  %d of %d hunk%s left'):format(name, file:undecided(), count, count == 1 and '' or 's')
-  return text .. (file.is_new and ', a new file' or file.made and ', a new file: reverting deletes it' or '')
+  local state = file.gone or ('%d of %d hunk%s left'):format(file:undecided(), count, count == 1 and '' or 's')
+  if not file.gone and (file.is_new or file.made) then
+    state = state .. (file.is_new and ', a new file' or ', a new file: reverting deletes it')
+  end
+  local name = sanitize.line(access.shown(file.path, project.root()))
+  return ('%s  %s'):format((Rows.clip_middle(name, width - vim.api.nvim_strwidth(state) - 2)), state)
 end
 
 --- Returns the keys of a review: those in the last row of the text, and those in the frame.
@@ -66,7 +68,7 @@ local function page_of(view, width)
   page:line((Rows.clip(('%s: %s'):format(who, sanitize.line(view.review.title)), width)))
   local first = math.max(1, math.min(view.file - math.floor(MAX_FILES / 2), #files - MAX_FILES + 1))
   for i = first, math.min(#files, first + MAX_FILES - 1) do
-    local line = Rows.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i]), width)
+    local line = Rows.clip((i == view.file and '▸ ' or '  ') .. file_text(files[i], width - 2), width)
     page:line(line, i == view.file and { { 1, #line, 'Name' } } or nil)
   end
   local now = files[view.file]
@@ -111,10 +113,12 @@ function Window:frames()
   local title = view.open > 1 and (' review 1 of %d '):format(view.open) or ' review '
   local chunks = { render.chunk(view.note and (' %s '):format(view.note) or title, view.note and 'Warn' or 'Title') }
   local _, list = keys(view)
+  view.was_inside = view.was_inside or view.inside
   if not view.inside then
     local lead, mode = float.command_keys()
     local lhs = float.mapped_key(mode, 'review')
-    list = { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', 'to start' } }
+    list =
+      { lhs and { lhs, 'review it' } or { lead .. ':McpTools review', view.was_inside and 'to return' or 'to start' } }
     local yes, no = unpack(view.review.applied and { 'keep', 'revert' } or { 'accept', 'reject' })
     local answers = { { 'approve', yes .. ' visible hunks' }, { 'deny', no .. ' all' } }
     for _, answer in ipairs(approval.count() == 0 and answers or {}) do -- otherwise they answer the approval question

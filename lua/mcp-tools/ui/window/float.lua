@@ -167,7 +167,7 @@ end
 --- Returns the width in cells.
 ---@return integer
 function Float:width()
-  return math.max(MIN_WIDTH, math.min(self.max_width, vim.o.columns - 4))
+  return math.max(MIN_WIDTH, math.min(self.max_width, vim.o.columns - FRAME))
 end
 
 --- Creates a buffer for one of the windows.

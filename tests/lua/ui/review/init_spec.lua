@@ -63,6 +63,13 @@ describe('a review on the screen', function()
     t.eq({}, api.nvim_buf_get_keymap(0, 'n'))
   end)
 
+  it('keeps the name of a file with a long path, and what is left of it', function()
+    vim.o.columns = 80
+    local directory = vim.fs.dirname(edit('a.txt', 'a\n'))
+    open({ { path = directory .. '/' .. ('directory/'):rep(12) .. 'name.txt', text = 'a\n' } })
+    t.matches('▸ d.*….*/name.txt  1 of 1 hunk left, a new file', says('name.txt'))
+  end)
+
   it('escapes characters that hide or reorder text', function()
     propose('a\n', 'a\0b\226\128\174c\27[2J\n')
     t.eq({ '1 McpToolsRemoved', '1+a<U+0000>b<U+202E>c<U+001B>[2J' }, drawn())

@@ -92,7 +92,7 @@ describe('file_search', function()
     text = search({ query = 'needle', limit = 2, context = 20 })
     t.matches('many.txt%-22%- needle 22', text)
     text = search({ query = 'needle', limit = 5000, context = 1 })
-    local hint = '(too much for lines, so counts per file; narrow it with path, globs or limit)'
+    local hint = '(too large to show lines, only counts per file; narrow it with path, globs or limit)'
     t.eq('3000 matches in 1 file\nmany.txt: 3000\n' .. hint, text)
     t.ok(#search({ query = 'needle', limit = 300 }) <= 24000 + 200)
   end)

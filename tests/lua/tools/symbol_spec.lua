@@ -53,7 +53,7 @@ describe('symbol_overview', function()
     project.write('many.lua', table.concat(lines, '\n'))
     local text = call('symbol_overview', { path = 'many.lua' })
     t.ok(#text < 25000)
-    t.matches({ 'too much for', 'symbol_find' }, text)
+    t.matches({ 'too large to show', 'symbol_find' }, text)
   end)
 
   it('refuses files that are sensitive or do not exist', function()

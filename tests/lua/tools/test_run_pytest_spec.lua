@@ -157,7 +157,7 @@ def test_many(n):
     )
     local text = text_of({ limit = 100 })
     t.matches('^0 passed, 120 failed in .*\nfailures 1%-100 of 120 follow; run="run%d+", offset=100 continues\n', text)
-    t.matches('%(too much for excerpts; run one file or test%)$', text)
+    t.matches('%(too large to show excerpts; run one file or test%)$', text)
     text = text_of({ run = text:match('run="(run%d+)"'), limit = 3, offset = 2 })
     t.matches('\nfailures 3%-5 of 120 follow.*test_many%[2%].*test_many%[4%]\n', text)
     t.ok(not text:find('test_many[5]', 1, true))

@@ -14,7 +14,7 @@ M.MAX_TEXT = 256 * 1024
 --- One representation of a result.
 ---@class mcp-tools.Variant
 ---@field text string|string[]|(fun(): string|string[])|nil text or lines; nil: not available
----@field without string? what it leaves out, compared with the first
+---@field without string? what it omits, compared with the first
 
 --- Returns the first variant that fits, otherwise the last one.
 ---@param variants mcp-tools.Variant[]
@@ -29,7 +29,7 @@ function M.longest(variants, narrow, max)
     candidate = type(candidate) == 'function' and candidate() or candidate
     if candidate then
       text = type(candidate) == 'table' and table.concat(candidate, '\n') or candidate
-      note = variant.without and ('(too much for %s; %s)'):format(variant.without, narrow) or nil
+      note = variant.without and ('(too large to show %s; %s)'):format(variant.without, narrow) or nil
       if #text <= max or i == #variants then
         break
       end

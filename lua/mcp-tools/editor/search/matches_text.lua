@@ -75,18 +75,18 @@ end
 ---@param variants mcp-tools.Variant[] with lines
 ---@param files T[]
 ---@param row_of fun(file: T): string name and count
----@param left_out string what counts per file leave out
+---@param left_out string what counts per file omit
 ---@return string
 function M.fitting(head, variants, files, row_of, left_out)
   return result.longest(
     vim.list_extend(variants, {
       {
-        without = left_out .. ', so counts per file',
+        without = left_out .. ', only counts per file',
         text = function()
           return vim.list_extend({ head }, vim.tbl_map(row_of, files))
         end,
       },
-      { without = 'files to be named, so the total', text = head },
+      { without = 'files, only the total', text = head },
     }),
     'narrow it with path, globs or limit'
   )

@@ -315,12 +315,12 @@ local function answer_of_many(list, head)
     return text_of(list, variant, by)
   end, {
     {
-      without = 'names, so counts per file',
+      without = 'names, only counts per file',
       text = function()
         return { head, text_of(list, nil, by) }
       end,
     },
-    { text = ('%s\n%d symbols'):format(head, total), without = 'files to be named' },
+    { text = ('%s\n%d symbols'):format(head, total), without = 'files, only the total' },
   }, 'narrow it with path, globs or limit')
 end
 

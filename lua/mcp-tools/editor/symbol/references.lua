@@ -232,8 +232,8 @@ function M.text(found, opts)
   return result.longest({
     { text = rows_of(found, opts, true, head) },
     { text = rows_of(found, opts, false, head), without = 'the text of the lines' },
-    { text = counts, without = 'lines, so counts per file' },
-    { text = head, without = 'files to be named, so the total' },
+    { text = counts, without = 'lines, only counts per file' },
+    { text = head, without = 'files, only the total' },
   }, 'narrow it with limit and offset')
 end
 

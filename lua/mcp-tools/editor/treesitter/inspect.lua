@@ -260,7 +260,7 @@ function M.query(ctx, args)
   head = result.with_range(head, args, count)
   table.insert(rows, 1, head)
   return result.longest(
-    { { text = rows }, { text = head, without = 'captures, so the total' } },
+    { { text = rows }, { text = head, without = 'captures, only the total' } },
     'narrow it with limit, start_line and end_line'
   )
 end

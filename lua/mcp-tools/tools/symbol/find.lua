@@ -84,8 +84,8 @@ local function text_of(list, total, opts, notes)
   return result.longest({
     { text = opts.body and rows(true) or nil },
     { text = rows(false), without = opts.body and 'bodies; ask for one symbol' or nil },
-    { text = counts, without = 'names, so counts per file' },
-    { text = head, without = 'files to be named, so the total' },
+    { text = counts, without = 'names, only counts per file' },
+    { text = head, without = 'files, only the total' },
   }, 'narrow it with path, kinds or limit')
 end
 

@@ -250,7 +250,7 @@ it('a result uses the longest variant that fits', function()
   local function variant(length, without) return { without = without, text = t.returns(('x'):rep(length)) } end
   local variants = { variant(100), variant(50, 'context'), variant(20, 'lines'), variant(10, 'all') }
   t.eq(100, #result.longest(variants, 'narrow', 100))
-  t.matches('^x+\n%(too much for context; narrow%)$', result.longest(variants, 'narrow', 99))
-  t.matches('^x+\n%(too much for lines; narrow%)$', result.longest(variants, 'narrow', 20))
-  t.matches('^…\n%(too much for all; narrow%)$', result.longest(variants, 'narrow', 5))
+  t.matches('^x+\n%(too large to show context; narrow%)$', result.longest(variants, 'narrow', 99))
+  t.matches('^x+\n%(too large to show lines; narrow%)$', result.longest(variants, 'narrow', 20))
+  t.matches('^…\n%(too large to show all; narrow%)$', result.longest(variants, 'narrow', 5))
 end)

@@ -429,7 +429,7 @@ describe(':McpTools changes', function()
     run('')
     t.matches('^ +%d+  %d%d:%d%d:%d%d  a.txt:3  %+2 %-1  .*, file_edit$', lines()[1])
     local winbar = api.nvim_eval_statusline(vim.wo.winbar, { use_winbar = true, maxwidth = 80 }).str
-    t.matches('changes by agents.*<CR> go  d diff  u revert  q close  %? keys', winbar)
+    t.matches('changes by agents.*<CR> jump  d diff  u revert  q close  %? keys', winbar)
     vim.cmd.close()
     api.nvim_buf_set_lines(0, 0, 0, false, { 'mine' })
     run('')

@@ -171,6 +171,19 @@ describe('with review.when = "ask" an edit', function()
     t.eq({ 'access_denied', nil }, { outcome_of(one).error.code, (vim.uv.fs_stat(project.root .. '/no.txt')) })
   end)
 
+  it('of a new empty file is reviewed as well', function()
+    local path = project.root .. '/new/empty.txt'
+    local function start() return call('file_write', { path = path, text = '' }) end
+    local one = start()
+    shown():decide_rest('rejected')
+    fails(one, 'access_denied', 'empty.txt:1')
+    t.eq(nil, vim.uv.fs_stat(vim.fs.dirname(path)))
+    one = start()
+    shown():decide_rest('accepted')
+    succeeds(one)
+    t.eq(0, vim.uv.fs_stat(path).size)
+  end)
+
   it('of line endings is reviewed as well', function()
     local path = project.write('a.txt', 'one\ntwo\n')
     local args = { path = path, text = 'one\r\ntwo' }

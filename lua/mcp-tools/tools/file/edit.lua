@@ -33,6 +33,7 @@ local DISK = { conflict = 'changed by others', gone = 'deleted' }
 ---@field hunks mcp-tools.PatchHunk[]? of a patch
 ---@field is_new boolean? the file is created
 ---@field is_open boolean the user has it open, so it is not written
+---@field is_modified boolean
 
 ---@param index integer
 ---@param text string
@@ -111,7 +112,8 @@ local function groups_of(args)
     local group = by_place[key]
     if not group then
       local is_open = found.bufnr ~= nil and not buffers.is_unseen(found.bufnr)
-      group = { path = path, bufnr = bufnr, index = i, edits = {}, is_open = is_open }
+      local is_modified = found.bufnr ~= nil and vim.bo[found.bufnr].modified
+      group = { path = path, bufnr = bufnr, index = i, edits = {}, is_open = is_open, is_modified = is_modified }
       by_place[key] = group
       table.insert(groups, group)
     end
@@ -317,7 +319,13 @@ return {
   recommended = true,
   always_load = true,
   needs_approval = 'it changes text',
-  reviewed = true,
+  reviewed = function(args)
+    -- The review does not show the unsaved changes that `save` writes as well.
+    return not args.save
+      or not vim.iter(errors.unwrap(groups_of(args))):any(function(group)
+        return group.is_modified
+      end)
+  end,
   previewed = { 'edits' },
   preview = preview_all,
   run = function(ctx, args)

@@ -17,6 +17,8 @@ local MAX_SLICES, MAX_NS = 2000, 8e9
 --- Maximum number of children of a node. Listing those of an ERROR node takes quadratic time, in one step that cannot
 --- be interrupted.
 local MAX_CHILDREN = 2000
+--- Maximum depth of a tree that is queried without a pause.
+local MAX_DEPTH = 200
 
 --- The runtime path is searched again for a missing parser after this time, ns.
 local MISSING = 10e9
@@ -97,17 +99,33 @@ local function is_closed(source)
   return type(source) == 'number' and not vim.api.nvim_buf_is_loaded(source)
 end
 
+--- Creates a parser and a function that continues its work for one slice.
+---@param lang string
+---@param us integer length of a slice, µs
+---@return table parser
+---@return fun(source: integer|string): TSTree? parse nil: not finished
+local function sliced(lang, us)
+  local parser = vim._create_ts_parser(lang)
+  if parser.set_timeout then -- not in 0.12
+    parser:set_timeout(us)
+  end
+  return parser,
+    function(source)
+      local ok, tree = pcall(parser.parse, parser, nil, source, false, us * 1000)
+      return ok and tree or nil
+    end
+end
+
 ---@param ctx mcp-tools.Ctx
 ---@param source integer|string
 ---@param lang string
 ---@return TSNode? root
 ---@return string? why
 local function in_slices(ctx, source, lang)
-  local parser = vim._create_ts_parser(lang) -- in 0.10 only this one has a timeout
-  parser:set_timeout(SLICE_US)
+  local _, parse = sliced(lang, SLICE_US)
   for _ = 1, MAX_SLICES do
-    local ok, tree = pcall(parser.parse, parser, nil, source, false)
-    if ok and tree then
+    local tree = parse(source)
+    if tree then
       return tree:root()
     end
     ctx:await(function(done)
@@ -120,6 +138,36 @@ local function in_slices(ctx, source, lang)
   return nil, ('the treesitter parser for %s takes too long'):format(lang)
 end
 
+---@param text string
+---@return integer bufnr of a hidden buffer
+local function hidden_buffer(text)
+  local bufnr = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(text:gsub('\n$', ''), '\n', { plain = true }))
+  return bufnr
+end
+
+local function delete(bufnr)
+  pcall(vim.api.nvim_buf_delete, bufnr, { force = true })
+end
+
+--- Parses a short text without a pause.
+---@param text string
+---@param lang string
+---@param seconds number maximum time
+---@return TSNode? root nil if the time was too short
+function M.parse_now(text, lang, seconds)
+  local ok, _, parse = pcall(sliced, lang, seconds * 1e6)
+  if not ok then
+    return nil
+  end
+  local source = STRING_AT_ONCE and hidden_buffer(text) or text
+  local tree = parse(source)
+  if source ~= text then
+    delete(source)
+  end
+  return tree and tree:root()
+end
+
 --- Parses a string in slices, as the text of a hidden buffer.
 ---@param ctx mcp-tools.Ctx
 ---@param source string
@@ -127,14 +175,12 @@ end
 ---@return TSNode? root
 ---@return string? why
 local function in_buffer(ctx, source, lang)
-  local bufnr = vim.api.nvim_create_buf(false, true)
-  local function delete()
-    pcall(vim.api.nvim_buf_delete, bufnr, { force = true })
-  end
-  ctx:on_cancel(delete)
-  vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, vim.split(source:gsub('\n$', ''), '\n', { plain = true }))
+  local bufnr = hidden_buffer(source)
+  ctx:on_cancel(function()
+    delete(bufnr)
+  end)
   local root, why = M.parse(ctx, bufnr, lang)
-  delete()
+  delete(bufnr)
   return root, why
 end
 
@@ -217,6 +263,22 @@ function M.is_wide(root, pause)
     pause()
   end
   return is_wide == true
+end
+
+--- Reports whether nodes are nested so deeply that a query of the tree takes very long steps.
+---@param root TSNode
+---@return boolean
+function M.is_deep(root)
+  local open = { root:iter_children() }
+  while #open > 0 and #open <= MAX_DEPTH do
+    local child = open[#open]()
+    if not child then
+      table.remove(open)
+    elseif child:byte_length() > MAX_DEPTH then -- shorter nodes add little depth
+      table.insert(open, (child:iter_children()))
+    end
+  end
+  return #open > MAX_DEPTH
 end
 
 --- Parses a text whose tree can be searched.

@@ -11,6 +11,9 @@ local M = {}
 
 --- Limits of the text that is parsed, because the user waits for it.
 local MAX_PARSED_LINES, MAX_PARSED_BYTES = 400, 16 * 1024
+--- Maximum time for syntax colors in one iteration of the event loop, seconds. Captures in deeply nested text take
+--- quadratic time.
+local MAX_SECONDS = 0.03
 --- Maximum length of lines in which the changed words are found, in bytes.
 local MAX_COMPARED = 2000
 --- Maximum number of rows for one line.
@@ -20,22 +23,19 @@ local MAX_ROWS = 1000
 
 ---@alias mcp-tools.Chunk { [1]: string, [2]: string|string[] }
 
+---@type integer?, number iteration of the event loop, and the time that syntax colors have taken in it
+local iteration, spent = nil, 0
+
+--- Adds the highlight groups of a text until the time for colors is used up.
+---@param rows table<integer, table<integer, string>>
 ---@param text string
 ---@param language string
----@return table<integer, table<integer, string>>?
-local function groups_of(text, language)
-  local ok, parser = pcall(vim.treesitter.get_string_parser, text, language)
-  local query = ok and vim.treesitter.query.get(language, 'highlights')
-  if not query then
-    return nil
-  end
-  local rows = {}
-  local tree = parser:parse()[1]
-  if treesitter.is_wide(tree:root(), function() end) then
-    return nil
-  end
+---@param root TSNode
+---@param query vim.treesitter.Query
+local function add_groups(rows, text, language, root, query)
+  local begun = os.clock() - spent
   local lines = vim.split(text, '\n', { plain = true })
-  for id, node in query:iter_captures(tree:root(), text) do
+  for id, node in query:iter_captures(root, text) do
     local name = query.captures[id]
     if not vim.startswith(name, '_') and name ~= 'spell' and name ~= 'nospell' and name ~= 'conceal' then
       local group = ('@%s.%s'):format(name, language)
@@ -48,7 +48,33 @@ local function groups_of(text, language)
         end
       end
     end
+    spent = os.clock() - begun
+    if spent > MAX_SECONDS then
+      return
+    end
   end
+end
+
+---@param text string
+---@param language string
+---@return table<integer, table<integer, string>>?
+local function groups_of(text, language)
+  if iteration ~= vim.uv.now() then
+    iteration, spent = vim.uv.now(), 0
+  end
+  local ok, query = pcall(vim.treesitter.query.get, language, 'highlights')
+  if not ok or not query or spent > MAX_SECONDS then
+    return nil
+  end
+  local begun = os.clock() - spent
+  local root = treesitter.parse_now(text, language, MAX_SECONDS)
+  local is_simple = root and not treesitter.is_wide(root, function() end) and not treesitter.is_deep(root)
+  spent = os.clock() - begun
+  if not root or not is_simple then
+    return nil
+  end
+  local rows = {}
+  add_groups(rows, text, language, root, query)
   return rows
 end
 

@@ -96,3 +96,16 @@ it('the changed part of a line is between equal beginnings and ends, in whole wo
   local row = diff.lines({ 'local x = 2' }, 0, 'Added', 80, { 'local x = 1' })[1]
   t.eq({ { '2', 'McpToolsPart' } }, vim.tbl_filter(function(chunk) return chunk[2] == 'McpToolsPart' end, row))
 end)
+
+it('the colors of deeply nested or broken text do not block Neovim', function()
+  vim.bo.filetype = 'lua'
+  local nested = ('{'):rep(7900) .. ('}'):rep(7900)
+  local texts = { { nested }, { 'local x = a' .. (':b()'):rep(3900) }, { ('['):rep(16000) } }
+  table.insert(texts, vim.split(('{{{{{{{{{{{{{{{{{{{{\n'):rep(390), '\n'))
+  table.insert(texts, vim.split(('[[[[[[[[[[[[[[[[[[[[\n'):rep(390) .. nested:sub(-400), '\n'))
+  local begun = os.clock()
+  for _, lines in ipairs(texts) do
+    diff.groups(lines, 'lua')
+  end
+  t.ok(os.clock() - begun < 3)
+end)

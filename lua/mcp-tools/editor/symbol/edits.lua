@@ -153,21 +153,27 @@ local function levels_of(node)
   return list, statement
 end
 
---- Returns the sibling before a node, or before an ancestor that begins at the same position.
+--- Returns the siblings before a node, or before the ancestors that begin with it. In one pass: a node finds its
+--- previous sibling by going through all of them.
 ---@param node TSNode
----@return TSNode?
-local function previous_sibling(node)
-  local sibling, parent = node:prev_sibling(), node:parent()
-  while not sibling and parent do
+---@return TSNode[]
+local function all_before(node)
+  local siblings, parent = {}, node:parent()
+  while parent do
+    for child in parent:iter_children() do
+      if child == node then
+        break
+      end
+      table.insert(siblings, child)
+    end
     local row, col = node:start()
     local parent_row, parent_col = parent:start()
-    if row ~= parent_row or col ~= parent_col then
+    if #siblings > 0 or row ~= parent_row or col ~= parent_col then
       break
     end
-    node = parent
-    sibling, parent = node:prev_sibling(), node:parent()
+    node, parent = parent, parent:parent()
   end
-  return sibling
+  return siblings
 end
 
 ---@param kind string
@@ -182,13 +188,17 @@ end
 ---@param node TSNode
 ---@return integer row
 local function top_of(lines, node)
-  local top, sibling = node:start(), previous_sibling(node)
+  local top, siblings = node:start(), all_before(node)
+  local sibling = table.remove(siblings)
   while sibling and is_attached(sibling:type()) do
     local at = range_of(lines, sibling)
     if at.end_row ~= top - 1 or not is_blank(lines[at.row + 1]:sub(1, at.col)) then
       break
     end
-    top, sibling = at.row, previous_sibling(sibling)
+    if #siblings == 0 then
+      siblings = all_before(sibling)
+    end
+    top, sibling = at.row, table.remove(siblings)
   end
   return top
 end

@@ -110,6 +110,16 @@ it('symbols are found with pauses', function()
   end
 end)
 
+it('the comments above a symbol are found soon', function()
+  local lines = t.list(20000, function() return '// c' end)
+  table.insert(lines, 'int foo() { return 1; }')
+  local root = vim.treesitter.get_string_parser(table.concat(lines, '\n') .. '\n', 'c'):parse()[1]:root()
+  local at, begun = { row = 20000, col = 0, end_row = 20000, end_col = 23 }, os.clock()
+  local place = symbol_edits.extent(lines, at, { root = root, filetype = 'c', name_row = 20000, ends = {} })
+  t.ok(os.clock() - begun < 2)
+  t.eq(0, place.top)
+end)
+
 it('an unknown name gets a similar name soon, however many symbols there are', function()
   local list = {}
   for i = 1, 20000 do

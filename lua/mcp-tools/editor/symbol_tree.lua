@@ -338,16 +338,36 @@ local function place(node, siblings)
   return nth, count
 end
 
+--- Returns a function that returns which of the siblings with the same name a symbol is. It counts siblings once.
+---@param pause fun()
+---@return fun(node: mcp-tools.SymbolNode, siblings: mcp-tools.SymbolNode[]): integer
+local function counted(pause)
+  local places = {} ---@type table<mcp-tools.SymbolNode[], table<mcp-tools.SymbolNode, integer>>
+  return function(node, siblings)
+    if not places[siblings] then
+      local counts, nths = {}, {}
+      places[siblings] = nths
+      for _, each in ipairs(siblings) do
+        counts[each.name] = (counts[each.name] or 0) + 1
+        nths[each] = counts[each.name]
+        pause()
+      end
+    end
+    return places[siblings][node]
+  end
+end
+
 ---@param node mcp-tools.SymbolNode
 ---@param path mcp-tools.NamePath
 ---@param top mcp-tools.SymbolNode[]
+---@param nth_of fun(node: mcp-tools.SymbolNode, siblings: mcp-tools.SymbolNode[]): integer
 ---@param substring? boolean for the last name
-local function fits(node, path, top, substring)
+local function fits(node, path, top, nth_of, substring)
   for i = #path.parts, 1, -1 do
     local part = path.parts[i]
     if not node or not has_name(node, part, substring and i == #path.parts) then
       return false
-    elseif part.nth and part.nth ~= place(node, node.parent and node.parent.children or top) then
+    elseif part.nth and part.nth ~= nth_of(node, node.parent and node.parent.children or top) then
       return false
     end
     node = node.parent --[[@as mcp-tools.SymbolNode]]
@@ -404,9 +424,10 @@ function M.all(top, path, substring, pause)
   local found, exact = {}, {}
   local last = path.parts[#path.parts].name
   pause = pause or no_pause
+  local nth_of = counted(pause)
   M.each(top, function(node)
     pause()
-    if fits(node, path, top, substring) then
+    if fits(node, path, top, nth_of, substring) then
       table.insert(found, node)
       if node.name == last then
         table.insert(exact, node)
@@ -470,10 +491,11 @@ end
 ---@param path mcp-tools.NamePath
 ---@param argument string name of the argument, for the error
 ---@param where string the file, for the error
+---@param pause? fun()
 ---@return mcp-tools.SymbolNode?
 ---@return mcp-tools.Error? err lists similar symbols
-function M.one(top, path, argument, where)
-  local found = M.all(top, path)
+function M.one(top, path, argument, where, pause)
+  local found = M.all(top, path, false, pause)
   if #found == 1 then
     return found[1]
   elseif #found > 1 then
@@ -481,7 +503,7 @@ function M.one(top, path, argument, where)
     return nil, errors.new('validation_error', text:format(argument, path.given, #found, where, listed(found, top)))
   end
   local text = ('%s: there is no %q in %s'):format(argument, path.given, where)
-  local near = M.near(top, path)
+  local near = M.near(top, path, pause)
   return nil, errors.new('not_found', text .. (near and '; there is ' .. near or ''))
 end
 

@@ -407,7 +407,7 @@ function M.one(ctx, args)
     source, err = M.open(ctx, args)
   end
   if source then
-    node, err = symbol.one(source.file, path, 'symbol', source.shown)
+    node, err = symbol.one(source.file, path, 'symbol', source.shown, time_slice.of(ctx))
   end
   if not source or not node then
     return nil, err

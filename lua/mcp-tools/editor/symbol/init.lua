@@ -128,13 +128,14 @@ end
 ---@param path mcp-tools.NamePath
 ---@param argument string name of the argument, for the error
 ---@param where string the file, for the error
+---@param pause? fun()
 ---@return mcp-tools.SymbolNode?
 ---@return mcp-tools.Error? err
-function M.one(file, path, argument, where)
+function M.one(file, path, argument, where, pause)
   if file.by == 'nothing' then
     return nil, errors.new('not_found', ('%s: the symbols of %s are not known: %s'):format(argument, where, file.why))
   end
-  return symbol_tree.one(file.tree, path, argument, where)
+  return symbol_tree.one(file.tree, path, argument, where, pause)
 end
 
 ---@param ctx mcp-tools.Ctx

@@ -110,6 +110,18 @@ it('symbols are found with pauses', function()
   end
 end)
 
+it('the place of a symbol among others with the same name is found soon', function()
+  local list = t.list(
+    20000,
+    function(i) return { name = 'same', kind = 'function', line = i, end_line = i, children = {} } end
+  )
+  local path, pauses, begun = assert(symbol_tree.parse('same[5]', 'symbol')), 0, os.clock()
+  local found = assert(symbol_tree.one(list, path, 'symbol', 'x', function() pauses = pauses + 1 end))
+  t.ok(os.clock() - begun < 0.5)
+  t.ok(pauses >= 100)
+  t.eq(5, found.line)
+end)
+
 it('the comments above a symbol are found soon', function()
   local lines = t.list(20000, function() return '// c' end)
   table.insert(lines, 'int foo() { return 1; }')

@@ -29,6 +29,9 @@ local M = {}
 
 read_stamp.start()
 
+--- Maximum number of lines for the choice "edit" (`:h v:fcs_choice`), for which Neovim takes quadratic time. It keeps
+--- language servers attached, but appends an empty line to the text of a blank buffer.
+local MAX_CHOICE_LINES = 50 * 1000
 --- Number of lines compared between two pauses.
 local PIECE = 2000
 --- Number of attempts while the buffer keeps changing; the last one is made without pauses.
@@ -99,24 +102,37 @@ end
 ---@return string? reason `v:fcs_reason` if Neovim reported a change
 ---@return mcp-tools.Error? err the file cannot be read
 local function checktime(bufnr)
-  local reason
+  local reason, seen
+  local count = api.nvim_buf_line_count(bufnr)
+  local is_blank = count == 1 and api.nvim_buf_get_lines(bufnr, 0, 1, false)[1] == ''
+  local must_reload = is_blank or count > MAX_CHOICE_LINES
   local hook = api.nvim_create_autocmd('FileChangedShell', {
     buffer = bufnr,
     desc = 'mcp-tools: no question about a file that has changed',
     callback = function()
       reason = vim.v.fcs_reason
-      vim.v.fcs_choice = '' -- with "edit", Neovim takes quadratic time for many lines
+      if reason == 'changed' and not must_reload then
+        seen = highlighting.seen(bufnr)
+        vim.v.fcs_choice = 'edit'
+      else
+        vim.v.fcs_choice = ''
+      end
     end,
   })
   local autoread, ignored = vim.bo[bufnr].autoread, vim.go.eventignore
-  vim.bo[bufnr].autoread, vim.go.eventignore = false, '' -- otherwise the autocommand does not run
+  vim.bo[bufnr].autoread, vim.go.eventignore = false, 'FileType' -- otherwise the autocommand may not run
   pcall(vim.cmd, ('silent checktime %d'):format(bufnr))
   vim.go.eventignore = ignored
   pcall(api.nvim_del_autocmd, hook)
   if api.nvim_buf_is_valid(bufnr) then
     vim.bo[bufnr].autoread = autoread
   end
-  return reason, reason == 'changed' and reload(bufnr) or nil
+  if reason == 'changed' and must_reload then
+    return reason, reload(bufnr)
+  elseif reason == 'changed' and api.nvim_buf_is_loaded(bufnr) then
+    highlighting.after_reading(bufnr, seen)
+  end
+  return reason
 end
 
 --- Notes that a buffer's file has the text that was read or written last.

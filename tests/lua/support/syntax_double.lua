@@ -15,7 +15,7 @@ function Node:start() return self.spec[2], self.spec[3] end
 
 function Node:parent() return self.above end
 
-function Node:iter_children() return vim.iter(self.children) end
+function Node:prev_sibling() return self.above and self.above.children[self.index - 1] end
 
 function Node:named_child_count() return #self.children end
 
@@ -48,10 +48,10 @@ end
 
 ---@param spec table
 ---@return TSNode
-function M.tree(spec, above)
-  local node = setmetatable({ spec = spec, above = above, children = {} }, Node)
+function M.tree(spec, above, index)
+  local node = setmetatable({ spec = spec, above = above, index = index, children = {} }, Node)
   for i, child in ipairs(spec[6] or {}) do
-    node.children[i] = M.tree(child, node)
+    node.children[i] = M.tree(child, node, i)
   end
   return node
 end

@@ -39,6 +39,8 @@ STATEMENTS.expression_statement = true
 
 --- Siblings directly above a definition that belong to it.
 local ATTACHED = { 'comment', 'decorator', 'annotation', '^attribute' }
+--- Maximum number of them. To find the one above it, a node goes through all of its siblings.
+local MAX_ATTACHED = 100
 --- Beginning of a line comment, by filetype.
 ---@type table<string, string>
 local LINE_COMMENTS = {}
@@ -153,27 +155,21 @@ local function levels_of(node)
   return list, statement
 end
 
---- Returns the siblings before a node, or before the ancestors that begin with it. In one pass: a node finds its
---- previous sibling by going through all of them.
+--- Returns the sibling before a node, or before an ancestor that begins at the same position.
 ---@param node TSNode
----@return TSNode[]
-local function all_before(node)
-  local siblings, parent = {}, node:parent()
-  while parent do
-    for child in parent:iter_children() do
-      if child == node then
-        break
-      end
-      table.insert(siblings, child)
-    end
+---@return TSNode?
+local function previous_sibling(node)
+  local sibling, parent = node:prev_sibling(), node:parent()
+  while not sibling and parent do
     local row, col = node:start()
     local parent_row, parent_col = parent:start()
-    if #siblings > 0 or row ~= parent_row or col ~= parent_col then
+    if row ~= parent_row or col ~= parent_col then
       break
     end
-    node, parent = parent, parent:parent()
+    node = parent
+    sibling, parent = node:prev_sibling(), node:parent()
   end
-  return siblings
+  return sibling
 end
 
 ---@param kind string
@@ -183,22 +179,21 @@ local function is_attached(kind)
   end)
 end
 
---- Returns the first row of a definition, including comments and decorators above it.
+--- Returns the first row of a definition, including comments and decorators above it, unless there are too many.
 ---@param lines string[]
 ---@param node TSNode
 ---@return integer row
 local function top_of(lines, node)
-  local top, siblings = node:start(), all_before(node)
-  local sibling = table.remove(siblings)
+  local first = node:start()
+  local top, sibling, count = first, previous_sibling(node), 0
   while sibling and is_attached(sibling:type()) do
     local at = range_of(lines, sibling)
     if at.end_row ~= top - 1 or not is_blank(lines[at.row + 1]:sub(1, at.col)) then
       break
+    elseif count == MAX_ATTACHED then
+      return first
     end
-    if #siblings == 0 then
-      siblings = all_before(sibling)
-    end
-    top, sibling = at.row, table.remove(siblings)
+    top, sibling, count = at.row, previous_sibling(sibling), count + 1
   end
   return top
 end

@@ -122,14 +122,14 @@ it('the place of a symbol among others with the same name is found soon', functi
   t.eq(5, found.line)
 end)
 
-it('the comments above a symbol are found soon', function()
+it('very many comments above a symbol are not part of it and take little time', function()
   local lines = t.list(20000, function() return '// c' end)
   table.insert(lines, 'int foo() { return 1; }')
   local root = vim.treesitter.get_string_parser(table.concat(lines, '\n') .. '\n', 'c'):parse()[1]:root()
   local at, begun = { row = 20000, col = 0, end_row = 20000, end_col = 23 }, os.clock()
   local place = symbol_edits.extent(lines, at, { root = root, filetype = 'c', name_row = 20000, ends = {} })
   t.ok(os.clock() - begun < 2)
-  t.eq(0, place.top)
+  t.eq(20000, place.top)
 end)
 
 it('an unknown name gets a similar name soon, however many symbols there are', function()

@@ -45,6 +45,10 @@ end
 
 --- Maximum length of a line, bytes. Neovim parses a line, and searches its tree, in one step without a pause.
 local MAX_LINE = 100 * 1024
+--- Maximum size of a text, bytes. The parser does not check its time slice in each step, and large texts have longer
+--- steps.
+local MAX_BYTES = 1024 * 1024
+local TOO_LARGE = ('it is larger than %d KB'):format(MAX_BYTES / 1024)
 local TOO_LONG = ('one of its lines is longer than %d KB'):format(MAX_LINE / 1024)
 --- Number of rows whose length is checked at once.
 local ROWS = 64
@@ -79,6 +83,15 @@ local function has_long_line(source)
   return false
 end
 
+---@param source integer|string
+---@return integer bytes
+local function size_of(source)
+  if type(source) == 'string' then
+    return #source --[[@as string]]
+  end
+  return vim.api.nvim_buf_get_offset(source --[[@as integer]], vim.api.nvim_buf_line_count(source --[[@as integer]]))
+end
+
 --- Returns why lines must not be parsed.
 ---@param lines string[]
 ---@param lang string
@@ -92,6 +105,8 @@ function M.refusal(lines, lang)
 end
 
 local CLOSED = 'the buffer was closed'
+--- Time between two checks of whether a buffer was closed, ms.
+local CLOSED_POLL_MS = 100
 
 ---@param source integer|string
 ---@return boolean
@@ -191,7 +206,9 @@ end
 ---@return TSNode? root
 ---@return string? why
 function M.parse(ctx, source, lang)
-  if has_long_line(source) then
+  if size_of(source) > MAX_BYTES then
+    return nil, TOO_LARGE
+  elseif has_long_line(source) then
     return nil, TOO_LONG
   end
   if lang == 'markdown' then
@@ -221,9 +238,29 @@ function M.parse(ctx, source, lang)
       return nil, CLOSED
     end
     err, trees = ctx:await(function(done)
-      parser:parse(nil, vim.schedule_wrap(done))
+      local timer = assert(vim.uv.new_timer())
+      local function finish(...)
+        if not timer:is_closing() then
+          timer:close()
+          done(...)
+        end
+      end
+      -- The parser does not report that its buffer was deleted.
+      timer:start(
+        CLOSED_POLL_MS,
+        CLOSED_POLL_MS,
+        vim.schedule_wrap(function()
+          if is_closed(source) then
+            finish(CLOSED)
+          end
+        end)
+      )
+      parser:parse(nil, vim.schedule_wrap(finish))
     end)
   until err ~= 'TIMEOUT' or vim.uv.hrtime() > over -- of 'redrawtime'; the parser keeps what it has done
+  if err == CLOSED then
+    return nil, CLOSED
+  end
   local tree = not err and trees and (trees[1] or select(2, next(trees)))
   if not tree then
     return nil, ('treesitter: %s'):format(err or 'no tree')
@@ -265,20 +302,22 @@ function M.is_wide(root, pause)
   return is_wide == true
 end
 
---- Reports whether nodes are nested so deeply that a query of the tree takes very long steps.
+--- Reports whether nodes are nested too deeply, or have too many children, to search the tree in short steps.
 ---@param root TSNode
 ---@return boolean
-function M.is_deep(root)
+function M.is_complex(root)
   local open = { root:iter_children() }
-  while #open > 0 and #open <= MAX_DEPTH do
+  local is_wide = root:child_count() > MAX_CHILDREN
+  while not is_wide and #open > 0 and #open <= MAX_DEPTH do
     local child = open[#open]()
     if not child then
       table.remove(open)
     elseif child:byte_length() > MAX_DEPTH then -- shorter nodes add little depth
+      is_wide = child:child_count() > MAX_CHILDREN
       table.insert(open, (child:iter_children()))
     end
   end
-  return #open > MAX_DEPTH
+  return is_wide or #open > MAX_DEPTH
 end
 
 --- Parses a text whose tree can be searched.

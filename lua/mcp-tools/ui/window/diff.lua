@@ -68,7 +68,7 @@ local function groups_of(text, language)
   end
   local begun = os.clock() - spent
   local root = treesitter.parse_now(text, language, MAX_SECONDS)
-  local is_simple = root and not treesitter.is_wide(root, function() end) and not treesitter.is_deep(root)
+  local is_simple = root and not treesitter.is_complex(root)
   spent = os.clock() - begun
   if not root or not is_simple then
     return nil

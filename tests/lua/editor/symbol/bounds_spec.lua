@@ -76,6 +76,22 @@ describe('symbols of a text with syntax errors', function()
     vim.api.nvim_buf_delete(bufnr, { force = true })
   end)
 
+  it('are not searched in a text that is too large to parse in short steps', function()
+    local file = of_text(t.list(600, function() return 'local x = [' .. ('='):rep(2000) .. '[' end), 'lua')
+    t.eq('nothing', file.by)
+    t.matches('larger than 1024 KB', file.why)
+  end)
+
+  it('are an error if their buffer is deleted while it is parsed', function()
+    local bufnr = vim.api.nvim_create_buf(true, false)
+    vim.api.nvim_buf_set_lines(bufnr, 0, -1, false, t.list(20000, function() return 'local x = { 1, 2, 3 }' end))
+    vim.schedule(function() vim.api.nvim_buf_delete(bufnr, { force = true }) end)
+    local treesitter = require('mcp-tools.editor.treesitter')
+    local root, why = run(function(ctx) return treesitter.parse(ctx, bufnr, 'lua') end)
+    t.eq(nil, root)
+    t.matches('closed', why)
+  end)
+
   it('are not searched in Markdown whose nested blocks abort the parser', function()
     local nested = {}
     for i = 0, 299 do

@@ -100,7 +100,7 @@ end)
 it('the colors of deeply nested or broken text do not block Neovim', function()
   vim.bo.filetype = 'lua'
   local nested = ('{'):rep(7900) .. ('}'):rep(7900)
-  local texts = { { nested }, { 'local x = a' .. (':b()'):rep(3900) }, { ('['):rep(16000) } }
+  local texts = { { nested }, { 'local x = a' .. (':b()'):rep(3900) }, { ('['):rep(16000) }, { (';'):rep(16000) } }
   table.insert(texts, vim.split(('{{{{{{{{{{{{{{{{{{{{\n'):rep(390), '\n'))
   table.insert(texts, vim.split(('[[[[[[[[[[[[[[[[[[[[\n'):rep(390) .. nested:sub(-400), '\n'))
   local begun = os.clock()

@@ -172,10 +172,12 @@ local function mention_of(path, agent)
   path = path:gsub('%c', ' ')
   if ESCAPES[agent] then
     return '@' .. vim.fn.substitute(path, ENDS_MENTION, [[\\&]], 'g')
-  elseif path:find('"', 1, true) or vim.fn.match(path, ENDS_MENTION .. '.*@') >= 0 then
+  end
+  local ends = vim.fn.match(path, ENDS_MENTION)
+  if path:find('"', 1, true) or ends >= 0 and path:find('@', ends + 1, true) then
     return nil
   end
-  return vim.fn.match(path, ENDS_MENTION) >= 0 and ('@"%s"'):format(path) or '@' .. path
+  return ends >= 0 and ('@"%s"'):format(path) or '@' .. path
 end
 
 --- What to send to an agent.

@@ -74,8 +74,11 @@ end
 ---@param bufnr integer
 ---@return mcp-tools.Error? err it was not read
 local function reload(bufnr)
-  local is_listed, seen = vim.bo[bufnr].buflisted, highlighting.seen(bufnr)
+  local is_listed, readonly, seen = vim.bo[bufnr].buflisted, vim.bo[bufnr].readonly, highlighting.seen(bufnr)
   local tick, ok, thrown = api.nvim_buf_get_changedtick(bufnr), nil, nil
+  if not uv.fs_access(api.nvim_buf_get_name(bufnr), 'R') then -- `:edit!` would empty the buffer
+    return errors.new('tool_error', ('%s cannot be read'):format(buffers.shown(bufnr)))
+  end
   local ignored = vim.go.eventignore
   vim.go.eventignore = 'FileType,' .. ignored -- it would highlight dangerous text
   buffers.keep_views(bufnr, function()
@@ -86,6 +89,7 @@ local function reload(bufnr)
   vim.go.eventignore = ignored
   if api.nvim_buf_is_valid(bufnr) then -- an autocommand may have deleted it
     vim.bo[bufnr].buflisted = is_listed
+    vim.bo[bufnr].readonly = readonly or vim.bo[bufnr].readonly
   end
   if api.nvim_buf_is_loaded(bufnr) then
     highlighting.after_reading(bufnr, seen)

@@ -116,9 +116,9 @@ end
 
 ---@param bufnr integer
 ---@param danger 'freeze'|'abort'
----@param was_on boolean?
+---@param was_on boolean
 local function turn_off(bufnr, danger, was_on)
-  if (was_on or is_on(bufnr)) and vim.bo[bufnr].buftype == '' then
+  if was_on and vim.bo[bufnr].buftype == '' then
     local text = 'highlighting of %s is off: %s'
     local is_freeze = danger == 'freeze'
     local why = is_freeze and 'its long lines could block Neovim' or 'its nested blocks could crash Neovim'
@@ -173,7 +173,7 @@ end
 function M.guard(bufnr, first, last)
   local danger = danger_in(bufnr, first, last)
   if danger then
-    turn_off(bufnr, danger)
+    turn_off(bufnr, danger, is_on(bufnr))
   end
 end
 
@@ -199,22 +199,25 @@ end
 function M.guard_shown(bufnr)
   local danger = danger_beyond(bufnr, M.seen(bufnr))
   if danger then
-    turn_off(bufnr, danger)
+    turn_off(bufnr, danger, is_on(bufnr))
   end
 end
 
---- Triggers `FileType` for a buffer that was read without it, unless its text is dangerous to highlight.
+--- Runs the autocommands of `FileType` for a buffer that was read without them, and turns highlighting off if its text is
+--- dangerous. In Neovim 0.10, they would parse text that aborts it.
 ---@param bufnr integer loaded
 ---@param seen string[]? from `M.seen` before it was read
 function M.after_reading(bufnr, seen)
   local danger, filetype = danger_beyond(bufnr, seen), vim.bo[bufnr].filetype
-  if danger then
-    if danger == 'abort' then
-      vim.bo[bufnr].filetype = '' -- Neovim 0.10 parses when it creates a parser
-    end
-    turn_off(bufnr, danger, seen ~= nil)
+  if danger == 'abort' then
+    vim.bo[bufnr].filetype = ''
   elseif filetype ~= '' then
-    vim.bo[bufnr].filetype = filetype
+    pcall(api.nvim_buf_call, bufnr, function() -- reads modelines, too
+      vim.cmd('silent doautocmd FileType ' .. vim.fn.fnameescape(filetype))
+    end)
+  end
+  if danger and api.nvim_buf_is_loaded(bufnr) then
+    turn_off(bufnr, danger, seen ~= nil)
   end
 end
 

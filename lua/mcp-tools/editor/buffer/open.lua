@@ -107,11 +107,13 @@ local function load_quietly(bufnr)
   api.nvim_create_autocmd('BufWinEnter', {
     group = group,
     buffer = bufnr,
-    once = true,
     desc = 'mcp-tools: a buffer that is shown has a swap file and stays loaded',
     callback = function()
-      M.keep(bufnr)
-      vim.bo[bufnr].swapfile = vim.go.swapfile
+      if vim.fn.win_gettype() ~= 'autocmd' then
+        M.keep(bufnr)
+        vim.bo[bufnr].swapfile = vim.go.swapfile
+        return true
+      end
     end,
   })
 end

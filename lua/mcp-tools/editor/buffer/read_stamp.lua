@@ -37,7 +37,7 @@ end
 ---@param text string with "\n" at the end of each line
 ---@return string?
 function M.hash(text)
-  return #text <= MAX_TEXT and not text:find('%z') and vim.fn.sha256(text) or nil
+  return #text <= MAX_TEXT and not text:find('\0', 1, true) and vim.fn.sha256(text) or nil
 end
 
 --- Notes the text of a buffer unless it is modified.
@@ -52,8 +52,8 @@ local function note_text(bufnr)
   end
 end
 
---- Buffers that are being read or written, with the state of the file before: plugins run the events afterwards, too.
----@type table<integer, string?>
+--- What Neovim is doing with a buffer, with the state of the file before: plugins also run the events afterwards alone.
+---@type table<integer, { kind: 'Read'|'Write', stamp: string? }?>
 local begun = {}
 
 --- Notes the state of a file that was just read or written. Its text is noted after the autocommands, which may change
@@ -61,15 +61,16 @@ local begun = {}
 ---@param args { buf: integer, event: string?, file: string? } of the autocommand
 function M.note(args)
   local path = api.nvim_buf_get_name(args.buf)
-  local is_copy = args.event == 'BufWritePost' and vim.fn.fnamemodify(args.file, ':p') ~= path -- `:write OTHER`
+  local kind, phase = args.event:match('^Buf(%a+)(P%a+)$')
+  local is_copy = kind == 'Write' and vim.fn.fnamemodify(args.file, ':p') ~= path -- `:write OTHER`
   if path == '' or vim.bo[args.buf].buftype ~= '' or is_copy then
     return
-  elseif args.event:find('Pre$') then
-    begun[args.buf] = paths.stamp(path) or ''
+  elseif phase == 'Pre' then
+    begun[args.buf] = { kind = kind, stamp = paths.stamp(path) }
     return
-  elseif args.event:find('Post$') and begun[args.buf] then
-    local is_write = args.event == 'BufWritePost' -- another program may change a file while it is read
-    M.set(args.buf, { read = is_write and paths.stamp(path) or begun[args.buf] })
+  elseif phase == 'Post' and begun[args.buf] and begun[args.buf].kind == kind then
+    -- Another program may change a file while it is read. The earlier text is outdated.
+    vim.b[args.buf].mcp_tools_file = { read = kind == 'Write' and paths.stamp(path) or begun[args.buf].stamp }
     begun[args.buf] = nil
   end
   if not vim.bo[args.buf].modified then

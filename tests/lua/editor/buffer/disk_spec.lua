@@ -319,6 +319,36 @@ describe('a file that another program has changed', function()
     t.eq({ nil, 'one\ntwo\nforeign\n' }, { moved.outcome.error, project.disk('c.txt') })
   end)
 
+  it('is read again as read-only, also after Neovim has reported it', function()
+    for _, is_reported in ipairs({ false, true }) do
+      vim.bo.readonly, vim.bo.autoread = true, false
+      change_elsewhere()
+      if is_reported then
+        vim.cmd('silent! checktime')
+      end
+      t.eq('reloaded', disk.check(bufnr))
+      t.eq(true, vim.bo.readonly)
+      vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 8, 8)
+      t.eq('reloaded', disk.check(bufnr))
+    end
+    vim.bo.readonly = false
+  end)
+
+  it('is read although an autocommand of its filetype fails', function()
+    vim.bo.filetype = 'spec'
+    api.nvim_create_autocmd('FileType', { buffer = bufnr, command = 'throw "failed"' })
+    change_elsewhere()
+    t.matches('foreign', project.call('file_read', { path = 'a.txt' }).text)
+  end)
+
+  it('is in conflict if it has the text from before an edit and a write in one go', function()
+    type_line('two edits')
+    vim.cmd('silent write')
+    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'without a pause' })
+    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 9, 9)
+    t.eq('conflict', disk.check(bufnr))
+  end)
+
   it('is noticed although a plugin runs BufReadPost', function()
     type_line('typed')
     change_elsewhere()

@@ -311,7 +311,7 @@ async def test_the_end_of_neovim_rejects_open_proposals(start_bridge: Start, tmp
         "vim.cmd('McpTools status') return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n')"
     )
     text = await bridge.nvim.lua(shown)
-    assert all(part in text for part in ("/ide enable", "auto_edit"))
+    assert "/ide enable" in text
     token = await bridge.nvim.lua(
         "local token = probe.current.launch.identity.token return probe.agents.token(token, 'gemini')"
     )

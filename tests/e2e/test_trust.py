@@ -152,7 +152,7 @@ async def test_vim_ui_select_asks_with_a_safe_prompt(bridge: Bridge) -> None:
     async with connect(bridge, "sessions") as client:
         call = ask(client, path="x\x07y")
         prompt = await bridge.nvim.wait_for("return Asked[1]")
-        assert all(part in prompt for part in ("risky", "destroy", "calls itself"))
+        assert all(part in prompt for part in ("risky", "destructive", "calls itself"))
         assert "\x07" not in prompt
         assert await bridge.nvim.lua("return Seen.late") == 0
         await bridge.nvim.lua("Choose(1)")

@@ -203,8 +203,8 @@ function M.guard_shown(bufnr)
   end
 end
 
---- Runs the autocommands of `FileType` for a buffer that was read without them, and turns highlighting off if its text is
---- dangerous. In Neovim 0.10, they would parse text that aborts it.
+--- Runs the autocommands of `FileType` for a buffer that was read without them, and turns highlighting off if its text
+--- is dangerous. In Neovim 0.10, they would parse text that aborts it.
 ---@param bufnr integer loaded
 ---@param seen string[]? from `M.seen` before it was read
 function M.after_reading(bufnr, seen)

@@ -126,6 +126,7 @@ local function sliced(lang, us)
   end
   return parser,
     function(source)
+      ---@diagnostic disable-next-line: redundant-parameter (Neovim 0.12 takes the time here)
       local ok, tree = pcall(parser.parse, parser, nil, source, false, us * 1000)
       return ok and tree or nil
     end

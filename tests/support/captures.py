@@ -77,6 +77,7 @@ class Screen:
         legend = [f"{letter}  {style or self.default}" for style, letter in letters.items()]
         cursor = f"cursor: row {self.cursor[0] + 1}, column {self.cursor[1] + 1}"
         text = [re.sub(r"(?<=mcp-tools://)(\w+)/\d+", r"\1/NUMBER", row) for row in self.text()]
+        text = [re.sub(r"(?<= m//p/)\d(?=/)", "N", row) for row in text]  # in a tab's label
         return "\n".join([*text, "", *rows, "", *legend, "", cursor])
 
 

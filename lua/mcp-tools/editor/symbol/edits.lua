@@ -179,10 +179,11 @@ local function is_attached(kind)
   end)
 end
 
---- Returns the first row of a definition, including comments and decorators above it, unless there are too many.
+--- Returns the first row of a definition, including comments and decorators above it.
 ---@param lines string[]
 ---@param node TSNode
 ---@return integer row
+---@return integer? doubt row directly above that may belong to it: there are too many
 local function top_of(lines, node)
   local first = node:start()
   local top, sibling, count = first, previous_sibling(node), 0
@@ -191,7 +192,7 @@ local function top_of(lines, node)
     if at.end_row ~= top - 1 or not is_blank(lines[at.row + 1]:sub(1, at.col)) then
       break
     elseif count == MAX_ATTACHED then
-      return first
+      return first, first - 1
     end
     top, sibling, count = at.row, previous_sibling(sibling), count + 1
   end
@@ -317,7 +318,8 @@ function M.extent(lines, at, opts)
     local levels = vim.tbl_map(function(level)
       return range_of(lines, level)
     end, list)
-    place = { levels = levels, statement = statement, whole = levels[#levels], top = top_of(lines, list[#list]) }
+    local top, doubt = top_of(lines, list[#list])
+    place = { levels = levels, statement = statement, whole = levels[#levels], top = top, doubt = doubt }
     place.body = body_of(lines, inner)
   else
     local top, doubt = comments_above(lines, at, opts.filetype, opts.ends)
@@ -525,7 +527,7 @@ end
 ---@param row integer
 ---@return string
 local function doubt_text(row)
-  return ('without a syntax tree it is unclear whether line %d belongs to it'):format(row + 1)
+  return ('it is unclear whether line %d belongs to it: there is no syntax tree, or too many comments'):format(row + 1)
 end
 
 --- Counts blank lines from a row on.

@@ -264,7 +264,7 @@ CLIENTS = {
         ),
         permissions=Permissions(
             f"{_QWEN}/settings.json",
-            (".qwen/settings.json",),
+            (".qwen/settings.json", ".mcp.json"),
             f"mcp__{NAME}__%s",
             path=("permissions", "allow"),
         ),

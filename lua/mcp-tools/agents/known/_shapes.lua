@@ -106,8 +106,12 @@ local function is_defined(path, name)
     return false
   end
   local ok, values = pcall(vim.json.decode, M.config_text(path))
-  local servers = ok and type(values) == 'table' and (values.mcpServers or values.mcp or {})
-  return type(servers) ~= 'table' or servers[name] ~= nil
+  return not ok
+    or type(values) ~= 'table'
+    or vim.iter({ 'mcpServers', 'mcp' }):any(function(key)
+      local servers = values[key]
+      return servers ~= nil and (type(servers) ~= 'table' or servers[name] ~= nil)
+    end)
 end
 
 --- Returns rules for the tools that the agent runs without asking; none if a file of the project defines a server with

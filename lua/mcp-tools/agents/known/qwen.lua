@@ -49,7 +49,7 @@ return workspace.new({
     local server = endpoint.server
     local entry = { httpUrl = server.url, headers = { Authorization = 'Bearer ' .. server.token } }
     local settings = { mcpServers = { [server.name] = entry } }
-    local rules = shapes.rules(server, { '.qwen/settings.json' }, 'mcp__nvim-tools__%s')
+    local rules = shapes.rules(server, { '.qwen/settings.json', '.mcp.json' }, 'mcp__nvim-tools__%s')
     settings.permissions = #rules > 0 and { allow = rules } or nil
     local env = { QWEN_CODE_SYSTEM_DEFAULTS_PATH = endpoint.file(settings) }
     if endpoint.token then

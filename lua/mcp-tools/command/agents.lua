@@ -158,11 +158,12 @@ local function with_target(list, use)
   end)
 end
 
---- Agents in whose mentions a backslash escapes; those of others are quoted.
-local ESCAPES = { gemini = true, qwen = true }
-
 --- Vim pattern for what ends a mention in some agent: blanks and punctuation, as JavaScript defines them.
-local ENDS_MENTION = [=[\m[ \\!"#$%&'()*,;<>?[\]^`{|}\u00a0\u1680\u2000-\u206f\u3000-\u3002\uff01\uff1f\ufeff]]=]
+local UNICODE = [[\u00a0\u1680\u2000-\u206f\u3000-\u3002\uff01\uff1f\ufeff]]
+local ENDS_MENTION = [=[\m[ \\!"#$%&'()*,;<>?[\]^`{|}]=] .. UNICODE .. ']'
+
+--- Agents in whose mentions a backslash escapes, with what it escapes; mentions of others are quoted.
+local ESCAPES = { gemini = ENDS_MENTION, qwen = [=[\m[ !"#$&'()*,;<>?[\]`{|}~]]=] }
 
 --- Returns the text that mentions a path.
 ---@param path string
@@ -170,8 +171,10 @@ local ENDS_MENTION = [=[\m[ \\!"#$%&'()*,;<>?[\]^`{|}\u00a0\u1680\u2000-\u206f\u
 ---@return string? text nil: agents may read the end of the path as a mention of another file
 local function mention_of(path, agent)
   path = path:gsub('%c', ' ')
-  if ESCAPES[agent] then
-    return '@' .. vim.fn.substitute(path, ENDS_MENTION, [[\\&]], 'g')
+  if agent == 'qwen' and vim.fn.match(path, '[' .. UNICODE .. ']') >= 0 then
+    return nil -- it escapes only ASCII
+  elseif ESCAPES[agent] then
+    return '@' .. vim.fn.substitute(path, ESCAPES[agent], [[\\&]], 'g')
   end
   local ends = vim.fn.match(path, ENDS_MENTION)
   if path:find('"', 1, true) or ends >= 0 and path:find('@', ends + 1, true) then
@@ -319,7 +322,7 @@ local function expand(prompt, range)
   local text = prompt:gsub('{(%l+)}', function(word)
     local value = PLACEHOLDERS[word] and PLACEHOLDERS[word](range)
     missing = missing or value == '' and word
-    return value
+    return value and value:gsub('@', '\\@') -- a file may contain `@.env`, which agents would read
   end)
   if missing then
     notify.error(('no %s here, or the file is sensitive'):format(missing))

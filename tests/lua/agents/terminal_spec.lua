@@ -552,7 +552,7 @@ describe('a terminal', function()
     run('3type only {diagnostics}')
     comes('only ' .. vim.uv.fs_realpath(file) .. ':3: error', terminal)
     vim.cmd('new')
-    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '!touch x', 'but text', '$touch y', '&touch z' })
+    vim.api.nvim_buf_set_lines(0, 0, -1, false, { '!touch x', 'but text', '$touch y', '&touch z', 'see @.env' })
     run('2type see {selection}')
     comes('see but text', terminal)
     run('1type {selection}')
@@ -561,6 +561,8 @@ describe('a terminal', function()
     comes('Text:!touch x', terminal) -- otherwise agents run it
     comes('Text:$touch y', terminal)
     comes('Text:&touch z', terminal)
+    run('5type {selection}')
+    comes('see \\@.env', terminal) -- otherwise agents read the file
     vim.b.sensitive = true
     notifications.after('McpTools type {selection}', 'no selection here, or the file is sensitive')
     vim.cmd('bwipeout!')

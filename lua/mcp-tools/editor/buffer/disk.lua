@@ -249,8 +249,8 @@ local SYNC = {
 ---@return mcp-tools.Error? err the file cannot be read
 local function compare(bufnr, path, reading)
   local tick, known = api.nvim_buf_get_changedtick(bufnr), vim.bo[bufnr].modified and read_stamp.get(bufnr)
-  if known and not known.text then
-    return 'other'
+  if known and (not known.text or known.saves ~= read_stamp.saves(bufnr)) then
+    return 'other' -- the text is unknown, or Neovim has written another one since
   end
   local bytes, err = reading.read(path, open.MAX_BYTES)
   if not bytes or not api.nvim_buf_is_loaded(bufnr) then

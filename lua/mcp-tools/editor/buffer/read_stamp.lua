@@ -17,6 +17,7 @@ local MAX_TEXT = 1024 * 1024
 ---@field read string? stamp of the file that was read or written last
 ---@field other string? stamp of a file that is in conflict with the buffer
 ---@field text string? hash of the text that was read or written last
+---@field saves integer? number of writes by Neovim until then
 
 ---@param bufnr integer valid
 ---@return mcp-tools.KnownFile
@@ -24,13 +25,11 @@ function M.get(bufnr)
   return vim.b[bufnr].mcp_tools_file or {}
 end
 
----@param bufnr integer
----@param known mcp-tools.KnownFile without `text`, which stays
-function M.set(bufnr, known)
-  if api.nvim_buf_is_valid(bufnr) then
-    known.text = M.get(bufnr).text
-    vim.b[bufnr].mcp_tools_file = known
-  end
+--- Returns how often Neovim has written a buffer, also while autocommands were skipped.
+---@param bufnr integer valid
+---@return integer
+function M.saves(bufnr)
+  return vim.fn.undotree(bufnr).save_last
 end
 
 --- Returns the hash of a text; nil if it is large or has NUL bytes.
@@ -48,7 +47,19 @@ local function note_text(bufnr)
     local is_small = api.nvim_buf_get_offset(bufnr, last) <= MAX_TEXT
     local lines = is_small and api.nvim_buf_get_lines(bufnr, 0, -1, false)
     known.text = lines and M.hash(table.concat(lines, '\n') .. '\n')
+    known.saves = M.saves(bufnr)
     vim.b[bufnr].mcp_tools_file = known
+  end
+end
+
+---@param bufnr integer
+---@param known mcp-tools.KnownFile without `text`: that of a modified buffer stays
+function M.set(bufnr, known)
+  if api.nvim_buf_is_valid(bufnr) then
+    local before = M.get(bufnr)
+    known.text, known.saves = before.text, before.saves
+    vim.b[bufnr].mcp_tools_file = known
+    note_text(bufnr)
   end
 end
 

@@ -349,6 +349,15 @@ describe('a file that another program has changed', function()
     t.eq('conflict', disk.check(bufnr))
   end)
 
+  it('is in conflict if it has a text from before a write without events', function()
+    idle()
+    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'edit' })
+    vim.cmd('silent noautocmd write') -- as `autocmd FocusLost * wall` writes other buffers
+    api.nvim_buf_set_lines(bufnr, 0, 0, false, { 'unsaved' })
+    vim.uv.fs_utime(project.write('a.txt', 'one\ntwo\n'), 9, 9)
+    t.eq('conflict', disk.check(bufnr))
+  end)
+
   it('is noticed although a plugin runs BufReadPost', function()
     type_line('typed')
     change_elsewhere()

@@ -27,6 +27,14 @@ vim.api.nvim_create_autocmd({ 'BufReadPre', 'BufReadPost', 'BufWritePre', 'BufWr
   end,
 })
 
+if vim.v.vim_did_enter == 1 then -- a plugin manager has loaded this later
+  for _, bufnr in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(bufnr) and vim.api.nvim_buf_get_name(bufnr) ~= '' then
+      require('mcp-tools.editor.buffer.read_stamp').note({ buf = bufnr, event = 'BufModifiedSet' })
+    end
+  end
+end
+
 -- Mappings that answer a request for approval, decide on a review, or open an interview, in any mode and window.
 local function map(name, command)
   local rhs = '<Cmd>McpTools ' .. command .. '<CR>'

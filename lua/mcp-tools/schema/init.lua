@@ -265,11 +265,36 @@ end
 
 --- Marks empty tables in a value from Lua as objects where the schema requires it.
 ---@param v any not changed
----@return any value a copy with `vim.empty_dict()` for empty objects
+---@return any value the value itself if nothing changes, otherwise a copy with `vim.empty_dict()` for empty objects
 function Validator:shape(v)
+  if not value.is_ambiguous(v) then
+    return v
+  end
   local copy = value.copy(v)
   self:begin():run(nil, self.walk, self, self.schema, copy, 0, false)
   return copy
+end
+
+--- With only these keywords, a default can be checked without compiling the schema, which would delay start-up.
+local PLAIN = { type = true, default = true, description = true, minimum = true, maximum = true, enum = true }
+
+---@param schema table
+---@return boolean
+local function has_simple_valid_default(schema)
+  for keyword in pairs(schema) do
+    if not PLAIN[keyword] then
+      return false
+    end
+  end
+  local default, kind = schema.default, value.kind(schema.default)
+  if type(default) == 'table' or schema.enum and not vim.list_contains(schema.enum, default) then
+    return false
+  elseif
+    type(default) == 'number' and (default < (schema.minimum or default) or default > (schema.maximum or default))
+  then
+    return false
+  end
+  return schema.type == kind or schema.type == 'integer' and value.is_integer(default)
 end
 
 --- Returns why a default does not match its own schema.
@@ -277,7 +302,7 @@ end
 ---@return string?
 function Validator:misfit(schema)
   local default = schema.default
-  if default == nil or default == NIL then
+  if default == nil or default == NIL or has_simple_valid_default(schema) then
     return nil
   end
   local compiler = self:begin()

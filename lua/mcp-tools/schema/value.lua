@@ -201,8 +201,36 @@ function M.names(object)
   return names
 end
 
---- Maximum depth of JSON.
-local MAX_LEVELS = 128
+--- Maximum depth of JSON, and maximum number of tables in which an empty one is searched.
+local MAX_LEVELS, MAX_SEARCHED = 128, 10000
+
+---@param value table
+---@param left integer
+---@param level integer
+---@return boolean found
+---@return integer left
+local function has_empty(value, left, level)
+  if left <= 0 or next(value) == nil then
+    return getmetatable(value) ~= EMPTY_DICT, left
+  end
+  for _, item in pairs(value) do
+    if type(item) == 'table' and level < MAX_LEVELS then
+      local found
+      found, left = has_empty(item, left - 1, level + 1)
+      if found then
+        return true, left
+      end
+    end
+  end
+  return false, left
+end
+
+--- Returns whether a value contains an empty table that could be an array or an object. True for large values.
+---@param value any
+---@return boolean
+function M.is_ambiguous(value)
+  return type(value) == 'table' and (has_empty(value, MAX_SEARCHED, 1))
+end
 
 ---@param value any
 ---@param above table<table, table> tables that contain this one → their copies

@@ -83,17 +83,18 @@ def host_guard(allowed: Collection[str]) -> Guard:
     names = frozenset(host.lower() for host in allowed)
 
     def admits(host: str) -> bool:
+        if names_loopback(host) or host in names:
+            return True
         port = port_of(host)
-        bare = host if port is None else host.removesuffix(f":{port}")
-        return names_loopback(host) or host in names or bare in names
+        return port is not None and host.removesuffix(f":{port}") in names
 
     def refuse(request: web.Request) -> web.Response | None:
         hosts = request.headers.getall(hdrs.HOST, [])
-        target = request.raw_path
-        # RFC 9112, 3.2.2: the host of a target in absolute form replaces the header.
-        named = [*hosts, *(() if target.startswith("/") else (_authority(target),))]
-        if len(hosts) == 1 and all(admits(host.lower()) for host in named):
-            return None
+        if len(hosts) == 1 and admits(hosts[0].lower()):
+            target = request.raw_path
+            # RFC 9112, 3.2.2: the host of a target in absolute form replaces the header.
+            if target.startswith("/") or admits(_authority(target)):
+                return None
         return refusal(403, "Host is not allowed; see bridge.allowed_hosts")
 
     return refuse
@@ -115,8 +116,11 @@ def origin_guard(allowed: Collection[str]) -> Guard:
     names = frozenset(origin.lower().rstrip("/") for origin in allowed) - {"null"}
 
     def refuse(request: web.Request) -> web.Response | None:
-        origins = [origin.lower() for origin in request.headers.getall(hdrs.ORIGIN, [])]
-        if not origins or (len(origins) == 1 and (origins[0] in names or _is_own(origins[0], request))):
+        origins = request.headers.getall(hdrs.ORIGIN, [])
+        if not origins:
+            return None
+        origin = origins[0].lower()
+        if len(origins) == 1 and (origin in names or _is_own(origin, request)):
             return None
         return refusal(403, "Origin is not allowed; see bridge.allowed_origins")
 

@@ -46,8 +46,7 @@ trace: runtime ## Draw the path of a real call through the files
 	@$(RUNTIME)/python scripts/trace $(ARGS)
 
 install: python ## Create the plugin's own Python environment, as `:McpTools install` does
-	@$(PYTHON) scripts/install-env
-	@echo 'Restart Neovim and run :McpTools welcome'
+	@$(PYTHON) scripts/install-env && echo 'Restart Neovim and run :McpTools welcome'
 
 test: check ## The checks and all tests but the nightly ones
 	@$(PYTEST) $(ARGS)
